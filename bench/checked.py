@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from telex.dialects.registry import BUILT_IN
 from telex.ports.store import Query
 from telex.replay.reader import LogEntry, line_reader, of_store
-from telex.surfaces.cli.bus_connection import opened_to_look
-from telex.surfaces.cli.inputs import pieces
+from telex.surfaces.cli.connection import opened_to_look
+from telex.surfaces.cli.files import pieces
 from telex.surfaces.cli.replay import GARBAGE_AFTER, JUDGED
 from telex.validation.fast_validator import FastValidator
 

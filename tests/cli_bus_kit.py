@@ -29,6 +29,11 @@ def telex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return run
 
 
+def send(telex: Telex, message: Any, *options: str) -> Ran:
+    """Send a message from dev to lead."""
+    return telex("send", "--as", "dev", "--to", "lead", *options, put(Path.cwd(), "message.json", message))
+
+
 def sent(telex: Telex, message: Any = BLOCKER, *options: str, sender: str = "dev", to: str = "lead") -> str:
     """Send a message, which must be kept, and return its id."""
     put(Path.cwd(), "message.json", message)

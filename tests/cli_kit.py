@@ -8,10 +8,14 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from telex.dialects.registry import by_name
+from telex.surfaces.cli.main import main
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 COMMAND = [sys.executable, "-m", "telex"]
@@ -29,6 +33,15 @@ class Ran(NamedTuple):
     @property
     def answers(self) -> list[Any]:
         return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("check", file)` in this process and folder."""
+    return lambda *args: Ran(main(list(args)), *capsys.readouterr())
 
 
 def process(*args: str, stdin: bytes = b"", joined: bool = False, **environment: str) -> Ran:

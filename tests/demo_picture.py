@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from telex.demo.environment import StoryClock
 from telex.demo.narration import Scene
 from telex.demo.runner import playing
-from telex.surfaces.cli.demo import lines, opening
 from telex.surfaces.cli.output import Screen
+from telex.surfaces.cli.serve import lines, opening
 
 SCENES = 3
 COLUMNS = 88

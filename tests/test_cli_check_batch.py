@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from telex.dialects.registry import BUILT_IN
 from telex.surfaces.cli import check_batch
-from telex.surfaces.cli.inputs import files_in, pieces
-from telex.surfaces.cli.main import main
-from tests.cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
+from telex.surfaces.cli.files import files_in, pieces
+from telex.validation.check import check
+from tests.cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Run, example, process, put, run, terminal
 
-Capture = pytest.CaptureFixture[str]
-
-
-def run(capsys: Capture, *args: str) -> Ran:
-    code = main(list(args))
-    return Ran(code, *capsys.readouterr())
-
+__all__ = ["run"]
 
 # --- where messages are found -----------------------------------------------------------------------------------------
 
@@ -35,13 +30,13 @@ def test_a_folder_is_searched_by_name_without_hidden_files_and_links_to_folders(
     assert found == ["a/y.txt", "a/z.md", "b.json", "c.jsonl", "d.ndjson", "linked.json"]
 
 
-def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path, capsys: Capture) -> None:
-    assert run(capsys, "check", put(tmp_path, "f", PROGRESS)).code == 0
-    assert run(capsys, "check", put(tmp_path, ".hidden.json", PROGRESS)).code == 0
+def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path, run: Run) -> None:
+    assert run("check", put(tmp_path, "f", PROGRESS)).code == 0
+    assert run("check", put(tmp_path, ".hidden.json", PROGRESS)).code == 0
 
 
-def test_a_folder_without_messages_is_3(tmp_path: Path, capsys: Capture) -> None:
-    code, out, err = run(capsys, "check", str(tmp_path))
+def test_a_folder_without_messages_is_3(tmp_path: Path, run: Run) -> None:
+    code, out, err = run("check", str(tmp_path))
     assert (code, out) == (3, "")
     assert "no messages in" in err
 
@@ -67,9 +62,9 @@ def test_a_line_may_be_as_long_as_allowed_and_no_longer(tmp_path: Path, ending: 
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, capsys: Capture) -> None:
+def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "log.jsonl", PROGRESS, WRONG_CASE, "", LACKING, PROGRESS | {"task": ""}, "Good night.")
-    code, out, err = run(capsys, "check", file)
+    code, out, err = run("check", file)
     assert code == 2
     said = [line.split()[:2] for line in err.splitlines()[:-1] if not line.startswith(" ")]
     assert said == [["refused", f"{file}:2"], ["refused", f"{file}:4"], ["warned", f"{file}:5"]]
@@ -81,55 +76,55 @@ def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, c
     assert out.splitlines()[-1] == "5 messages: 3 accepted (1 with warnings), 2 refused"
 
 
-def test_the_commands_named_at_the_end_read_a_message_as_the_check_did(tmp_path: Path, capsys: Capture) -> None:
+def test_the_commands_named_at_the_end_read_a_message_as_the_check_did(tmp_path: Path, run: Run) -> None:
     put(tmp_path, "progress.json", WRONG_CASE)
-    last = run(capsys, "check", str(tmp_path), "--team-dialect", "vbw-company", "--as=dev").err.splitlines()[-1]
+    last = run("check", str(tmp_path), "--team-dialect", "vbw-company", "--as=dev").err.splitlines()[-1]
     assert last == check_batch.NEXT.format(" --as dev --team-dialect vbw-company")
 
 
-def test_many_good_messages_are_one_table_and_0(tmp_path: Path, capsys: Capture) -> None:
-    code, out, err = run(capsys, "check", put(tmp_path, "a.json", UPDATE), put(tmp_path, "b.json", PROGRESS))
+def test_many_good_messages_are_one_table_and_0(tmp_path: Path, run: Run) -> None:
+    code, out, err = run("check", put(tmp_path, "a.json", UPDATE), put(tmp_path, "b.json", PROGRESS))
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == "2 messages in 2 files: 2 accepted, 0 refused"
 
 
-def test_a_message_among_many_tells_its_gravest_findings_and_counts_the_others(tmp_path: Path, capsys: Capture) -> None:
+def test_a_message_among_many_tells_its_gravest_findings_and_counts_the_others(tmp_path: Path, run: Run) -> None:
     bare = {"type": "execution_update", "id": "1", "phase": 1, "author_role": "dev", "payload": {}}
-    err = run(capsys, "check", put(tmp_path, "log.jsonl", bare)).err
+    err = run("check", put(tmp_path, "log.jsonl", bare)).err
     assert err.count("[field-missing]") == check_batch.FINDINGS_MAX
     assert err.splitlines()[-2] == "    … 5 more"
 
 
-def test_after_twenty_messages_the_others_are_only_counted(tmp_path: Path, capsys: Capture) -> None:
-    err = run(capsys, "check", put(tmp_path, "log.jsonl", *[WRONG_CASE] * 50)).err
-    assert err.count("refused ") == check_batch.SAID_MAX
+def test_after_twenty_messages_the_others_are_only_counted(tmp_path: Path, run: Run) -> None:
+    err = run("check", put(tmp_path, "log.jsonl", *[WRONG_CASE] * 50)).err
+    assert err.count("refused ") == check_batch.PRINTED_MAX
     assert err.splitlines()[-2:] == ["… and 30 more; --json shows all", check_batch.NEXT.format("")]
 
 
-def test_json_is_a_line_for_each_message_with_its_source(tmp_path: Path, capsys: Capture) -> None:
+def test_json_is_a_line_for_each_message_with_its_source(tmp_path: Path, run: Run) -> None:
     lines, alone = put(tmp_path, "log.jsonl", PROGRESS, "", WRONG_CASE), put(tmp_path, "one.json", UPDATE)
-    ran = run(capsys, "check", "--json", lines, alone)
+    ran = run("check", "--json", lines, alone)
     assert ran.code == 2
     assert [(answer["source"], answer["valid"]) for answer in ran.answers] == [
         (f"{lines}:1", True),
         (f"{lines}:3", False),
         (alone, True),
     ]
-    vbw = run(capsys, "check", "--format", "vbw", lines).answers
+    vbw = run("check", "--format", "vbw", lines).answers
     assert [list(answer) for answer in vbw] == [["valid", "errors", "source"]] * 2
 
 
-def test_a_folder_with_one_message_still_answers_with_its_source(tmp_path: Path, capsys: Capture) -> None:
+def test_a_folder_with_one_message_still_answers_with_its_source(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "one.json", UPDATE)
-    assert run(capsys, "check", "--json", str(tmp_path)).answer["source"] == file
+    assert run("check", "--json", str(tmp_path)).answer["source"] == file
 
 
-def test_quiet_leaves_only_the_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_quiet_leaves_only_the_refused(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "log.jsonl", PROGRESS, PROGRESS | {"task": ""}, WRONG_CASE)
-    code, out, err = run(capsys, "check", "--quiet", file)
+    code, out, err = run("check", "--quiet", file)
     assert (code, out) == (2, "")
     assert [line.split()[0] for line in err.splitlines() if not line.startswith(" ")] == ["refused"]
-    assert [answer["source"] for answer in run(capsys, "check", "-q", "--json", file).answers] == [f"{file}:3"]
+    assert [answer["source"] for answer in run("check", "-q", "--json", file).answers] == [f"{file}:3"]
 
 
 def test_stdin_has_lines_when_it_is_told_so() -> None:
@@ -139,24 +134,24 @@ def test_stdin_has_lines_when_it_is_told_so() -> None:
     assert process("check", "--json", "-", stdin=both).answer["findings"][-1]["code"] == "several-messages"
 
 
-def test_a_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path, capsys: Capture) -> None:
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path, run: Run) -> None:
     good, bad = put(tmp_path, "good.json", UPDATE), put(tmp_path, "bad.json", WRONG_CASE)
-    code, out, err = run(capsys, "check", "/proc/self/mem", good)
+    code, out, err = run("check", "/proc/self/mem", good)
     assert (code, out.splitlines()[-1]) == (1, "1 messages in 2 files: 1 accepted, 0 refused")
     assert "cannot read /proc/self/mem" in err
-    assert run(capsys, "check", "/proc/self/mem", bad).code == 2
+    assert run("check", "/proc/self/mem", bad).code == 2
 
 
-def test_a_line_that_is_too_long_is_refused_and_the_next_one_read(tmp_path: Path, capsys: Capture) -> None:
+def test_a_line_that_is_too_long_is_refused_and_the_next_one_read(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "log.jsonl", PROGRESS, "x" * 3_000_000, PROGRESS)
-    ran = run(capsys, "check", "--json", file)
+    ran = run("check", "--json", file)
     assert [answer["valid"] for answer in ran.answers] == [True, False, True]
     assert [item["found"] for item in ran.answers[1]["findings"]] == ["3,000,000 bytes"]
 
 
-def test_names_of_types_that_nobody_knows_are_counted_together(tmp_path: Path, capsys: Capture) -> None:
+def test_names_of_types_that_nobody_knows_are_counted_together(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "log.jsonl", *({"type": f"made_up_{number}"} for number in range(40)))
-    out = run(capsys, "check", file).out
+    out = run("check", file).out
     assert ["–", "type", "not", "known", "·", "·", "40"] in [line.split() for line in out.splitlines()]
     assert "made_up" not in out
 
@@ -166,19 +161,19 @@ def test_names_of_types_that_nobody_knows_are_counted_together(tmp_path: Path, c
 
 @pytest.mark.parametrize("options", [[], ["--as", "dev"], ["--dialect", "vbw-handoff"], ["--lenient"]])
 def test_the_fast_lane_changes_no_answer(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, options: list[str]
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     qa = example("vbw-handoff", "qa_result")
     file = put(tmp_path, "log.jsonl", *[PROGRESS, UPDATE, WRONG_CASE, qa, LACKING, "text", "[1]"] * 3)
     answers = []
     for begins in (1, 1_000_000):
-        monkeypatch.setattr(check_batch, "EXPRESS_FROM", begins)
-        answers.append([run(capsys, "check", "--json", *options, file), run(capsys, "check", *options, file)])
+        monkeypatch.setattr(check_batch, "COMPILE_FROM", begins)
+        answers.append([run("check", "--json", *options, file), run("check", *options, file)])
     assert answers[0] == answers[1]
 
 
-def test_a_long_file_says_how_fast_it_went(tmp_path: Path, capsys: Capture) -> None:
-    last = run(capsys, "check", put(tmp_path, "log.jsonl", *[PROGRESS] * 1_500)).out.splitlines()[-1]
+def test_a_long_file_says_how_fast_it_went(tmp_path: Path, run: Run) -> None:
+    last = run("check", put(tmp_path, "log.jsonl", *[PROGRESS] * 1_500)).out.splitlines()[-1]
     assert last.startswith("1,500 messages: 1,500 accepted, 0 refused; ")
     assert last.endswith(" messages a second")
 
@@ -213,16 +208,7 @@ def test_a_person_sees_all_once_and_in_order(tmp_path: Path) -> None:
     put(tmp_path, "a.json", WRONG_CASE)
     put(tmp_path, "b.json", PROGRESS | {"task": ""})
     seen = terminal("check", str(tmp_path), NO_COLOR="1")
-    words = [
-        "refused   ",
-        "a.json",
-        "warned    ",
-        "b.json",
-        "dialect",
-        "severity",
-        "2 messages in 2 files",
-        "telex fix",
-    ]
+    words = ["refused   ", "a.json", "warned    ", "b.json", "dialect", "severity", "2 messages in 2", "telex fix"]
     places = [seen.out.index(word) for word in words]
     assert seen.code == 2
     assert places == sorted(places)
@@ -238,3 +224,34 @@ def test_a_person_who_waits_sees_a_bar_and_nobody_else_does(tmp_path: Path) -> N
     assert seen.splitlines()[-3].endswith("messages a second")  # what to do next follows, on two lines at 80 columns
     assert "%" not in process("check", file).err
     assert "%" not in terminal("check", "--quiet", file, NO_COLOR="1").out
+
+
+FILES = [file for file in sorted(SAMPLES.rglob("*")) if file.suffix in (".json", ".md")]
+GOOD = [file for file in FILES if file.parent.name != "broken"]
+BROKEN = [file for file in FILES if file.parent.name == "broken"]
+
+
+@pytest.mark.parametrize("file", GOOD, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_a_good_sample_is_accepted_in_the_dialect_of_its_folder(file: Path) -> None:
+    checked = check(file.read_bytes())
+    assert checked.valid
+    assert checked.outcome == "control" or (checked.dialect is not None and checked.dialect.slug == file.parent.name)
+
+
+@pytest.mark.parametrize("file", BROKEN, ids=lambda file: file.name)
+def test_a_broken_sample_is_refused(file: Path) -> None:
+    assert not check(file.read_bytes()).valid
+
+
+def test_every_dialect_has_its_samples() -> None:
+    assert {dialect.slug for dialect in BUILT_IN} <= {file.parent.name for file in GOOD}
+
+
+def test_all_of_them_together_are_a_page_worth_looking_at() -> None:
+    ran = process("check", str(SAMPLES))
+    assert ran.code == 2
+    assert ran.out.splitlines()[-1] == "44 messages in 39 files: 31 accepted (2 with warnings), 13 refused"
+    for columns in (80, 120):
+        seen = terminal("check", str(SAMPLES), columns=columns, NO_COLOR="1")
+        words = [line for line in seen.out.splitlines() if " " in line.strip()]
+        assert max(map(len, words)) <= max(columns, len(str(SAMPLES)) + 90)

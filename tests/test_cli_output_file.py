@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_a_run_that_is_ended_leaves_what_was_there(tmp_path: Path, told: signal.
 @proves("files/whole")
 def test_a_run_that_fails_leaves_what_was_there(telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = log.read_bytes()
-    monkeypatch.setattr("telex.surfaces.cli.migrate_log.LINE_BYTES_MAX", len(before) - len(WORDS) - 5)
+    monkeypatch.setattr("telex.surfaces.cli.translate.LINE_BYTES_MAX", len(before) - len(WORDS) - 5)
     ran = telex("migrate-log", log.name, *VERSIONS, "--output", log.name)
     assert (ran.code, log.read_bytes()) == (1, before)
     assert _only(log.parent, log.name)
@@ -110,10 +111,7 @@ def test_no_store_is_written_over(telex: Telex, log: Path, command: str, suffix:
     if command == "link":
         Path("link").symlink_to(target)
         target = "link"
-    commands = {
-        "log": ("log", "--export", target),
-        "trace": ("trace", CONVERSATION, "-o", target),
-    }
+    commands = {"log": ("log", "--export", target), "trace": ("trace", CONVERSATION, "-o", target)}
     ran = telex(*commands.get(command, ("migrate-log", log.name, *VERSIONS, "--output", target)))
     assert ran.code == 1
     assert "store" in ran.err
@@ -234,3 +232,98 @@ def test_a_trace_is_written_to_its_file(telex: Telex) -> None:
     put(Path.cwd(), "trace.svg", "an older picture")
     assert telex("trace", CONVERSATION, "--as", "svg", "-o", "trace.svg").code == 0
     assert Path("trace.svg").read_text().startswith("<svg")
+
+
+MIGRATE = ("migrate-log", "old.jsonl", *VERSIONS)
+USAGE = 64
+
+
+class Shelled(NamedTuple):
+    code: int
+    err: str
+
+
+@pytest.fixture
+def message_log(telex: Telex) -> Path:
+    """A log of one message, in the folder where everything happens."""
+    file = Path("old.jsonl")
+    file.write_text(json.dumps(PROGRESS) + "\n")
+    return file
+
+
+def shelled(command: tuple[str, ...], streams: str) -> Shelled:
+    """What a shell makes of it, which opens the files: `3>>kept`."""
+    script = ["sh", "-c", f'exec "$@" {streams}', "sh", *COMMAND, *command]
+    ran = subprocess.run(script, capture_output=True, timeout=60, check=False)
+    return Shelled(ran.returncode, ran.stderr.decode())
+
+
+def _is_update(line: str) -> bool:
+    type_: str = json.loads(line)["type"]
+    return type_ == "execution_update"
+
+
+# --- what was given open ----------------------------------------------------------------------------------------------
+
+
+@proves("files/as-it-comes")
+@pytest.mark.parametrize("name", ["/dev/fd/3", "/proc/self/fd/3", "/dev//fd/3"])
+def test_what_was_given_open_to_be_continued_keeps_what_stands_there(message_log: Path, name: str) -> None:
+    Path("kept").write_text("before\n")
+    assert shelled((*MIGRATE, "--output", name), "3>>kept").code == 0
+    before, line = Path("kept").read_text().splitlines()
+    assert before == "before"
+    assert _is_update(line)
+
+
+@proves("files/as-it-comes")
+def test_what_was_given_only_to_be_read_is_not_written(message_log: Path) -> None:
+    Path("kept").write_text("before\n")
+    ran = shelled((*MIGRATE, "--output", "/dev/fd/3"), "3<kept")
+    assert (ran.code, ran.err) == (1, "telex: cannot write /dev/fd/3: Bad file descriptor\n")
+    assert Path("kept").read_text() == "before\n"
+
+
+@proves("files/names-it")
+def test_what_was_not_given_open_is_named(message_log: Path) -> None:
+    ran = shelled((*MIGRATE, "--output", "/dev/fd/77"), "")
+    assert (ran.code, ran.err) == (1, "telex: cannot write /dev/fd/77: Bad file descriptor\n")
+
+
+@proves("files/store")
+@pytest.mark.parametrize("name, number", [("/dev/fd/3", 3), ("/dev/stdout", 1)])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-lock"])
+def test_a_store_that_was_given_open_is_not_written(telex: Telex, name: str, number: int, suffix: str) -> None:
+    id_ = sent(telex, PROGRESS)
+    [store] = Path(".telex").glob("*.db")
+    before = store.read_bytes()
+    ran = shelled(("log", "--export", name), f"{number}>>{store}{suffix}")
+    assert ran.code == 1
+    assert "store" in ran.err
+    assert store.read_bytes() == before
+    assert json.loads(telex("show", id_, "--raw").out) == PROGRESS
+
+
+# --- what is being read -----------------------------------------------------------------------------------------------
+
+
+@proves("files/not-its-own-end")
+@pytest.mark.parametrize(
+    "command, streams",
+    [
+        (MIGRATE, ">>old.jsonl"),
+        ((*MIGRATE, "--output", "-"), ">>old.jsonl"),
+        ((*MIGRATE, "--output", "/dev/stdout"), "1<>old.jsonl"),
+        ((*MIGRATE, "--output", "/dev/fd/3"), "3>>old.jsonl"),
+        (("migrate-log", "-", *VERSIONS), "<old.jsonl >>old.jsonl"),
+        (("migrate-log", "-", *VERSIONS, "--output", "/dev/fd/0"), "0<>old.jsonl"),
+    ],
+)
+def test_a_log_that_would_grow_by_its_own_end_is_as_it_was(
+    message_log: Path, command: tuple[str, ...], streams: str
+) -> None:
+    before = message_log.read_bytes()
+    ran = shelled(command, streams)
+    assert ran.code == USAGE
+    assert "is read and written at once: give another file with --output" in ran.err
+    assert message_log.read_bytes() == before

@@ -54,7 +54,7 @@ def test_checking_one_message_imports_nothing_heavy(args: list[str], message: ob
 def test_other_commands_import_only_what_they_need() -> None:
     loaded = modules_loaded_by("dialects", stdin="")
     assert "click" in loaded
-    assert not {"msgspec", "telex.surfaces.cli.new", "telex.generate.prompt"} & loaded
+    assert not {"msgspec", "telex.surfaces.cli.drafts", "telex.generate.prompt"} & loaded
 
 
 def test_telex_is_the_same_by_its_script_and_by_its_module(tmp_path: Path) -> None:

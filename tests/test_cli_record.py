@@ -76,14 +76,6 @@ def test_the_story_for_programs_has_everything(telex: Telex) -> None:
     assert story["events"][1]["detail"]["attempt"] == 1
 
 
-def test_a_story_fits_the_terminal(telex: Telex) -> None:
-    id_ = sent(telex)
-    telex("nack", taken(telex)["token"], "--as", "lead", "--reason", "there is no such table " * 9)
-    for columns in (80, 60):
-        seen = terminal("why", id_, columns=columns, NO_COLOR="1").out
-        assert max(map(len, seen.splitlines())) <= columns
-
-
 # --- show -------------------------------------------------------------------------------------------------------------
 
 
@@ -93,15 +85,6 @@ def test_the_bytes_as_received_are_always_recoverable(telex: Telex, tmp_path: Pa
     id_ = telex("send", "--as", "dev", "--to", "lead", "--json", "note.txt").answer["id"]
     ran = subprocess.run([*COMMAND, "show", "--raw", id_], capture_output=True, check=True)
     assert (ran.stdout, ran.stderr) == (raw, b"")
-
-
-def test_bytes_that_were_refused_are_recoverable_too(telex: Telex, tmp_path: Path) -> None:
-    raw = b"not text: \xff\xfe"
-    (tmp_path / "note.txt").write_bytes(raw)
-    ran = telex("send", "--as", "dev", "--to", "lead", "--json", "note.txt")
-    assert ran.code == 2
-    shown = subprocess.run([*COMMAND, "show", "--raw", ran.answer["id"]], capture_output=True, check=True)
-    assert shown.stdout == raw
 
 
 def test_a_message_shown_on_a_terminal_does_nothing_to_it(telex: Telex) -> None:
@@ -230,14 +213,6 @@ def test_what_was_refused_is_still_refused_in_another_store_and_says_why(telex: 
     assert (found["id"], found["refused"]) == (id_, True)
     [record] = telex("log", "--json", "--store", "third.db").answers
     assert (record["direction"], record["result"], record["reason"]) == ("SENT", "ERROR", "not-one-of")
-
-
-def test_what_was_taken_in_is_in_the_log(telex: Telex) -> None:
-    id_ = sent(telex)
-    telex("log", "--export", "out.jsonl")
-    telex("log", "--import", "out.jsonl", "--store", "other.db")
-    [record] = telex("log", "--json", "--store", "other.db").answers
-    assert (record["id"], record["direction"], record["result"]) == (id_, "SENT", "SUCCESS")
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.model.finding import Finding
-from telex.surfaces.cli.check_output import json_line, visible_json
-from telex.surfaces.cli.output import Screen, shell_word, shown, shown_block, wrapped
-from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.output import Screen, json_line, shell_word, shown, shown_block, visible_json, wrapped
+from telex.surfaces.cli.render import table_lines
 from tests.cli_kit import PROGRESS, process, put
 
 TRICKS = {
@@ -124,10 +122,6 @@ def test_a_word_for_the_shell_is_read_back_by_a_shell(word: str) -> None:
     import shlex
 
     assert shlex.split(shell_word(word)) == [word]
-
-
-def test_a_finding_is_a_tuple_that_answers_rely_on() -> None:
-    assert Finding._fields == ("code", "path", "say", "severity", "expected", "found", "nearest")
 
 
 def test_no_line_of_a_table_is_wider_than_the_terminal() -> None:

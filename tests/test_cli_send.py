@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_bus_kit import BLOCKER, PROGRESS, Telex, sent, taken, telex
+from tests.cli_bus_kit import BLOCKER, PROGRESS, Telex, send, sent, taken, telex
 from tests.cli_kit import COMMAND, LACKING, WRONG_CASE, example, process, put, terminal
 from tests.test_cli_process import HEAVY, LOADED
 
@@ -19,8 +19,7 @@ __all__ = ["telex"]
 
 
 def test_a_message_is_kept_with_no_server_and_no_set_up(telex: Telex, tmp_path: Path) -> None:
-    put(tmp_path, "blocker.json", BLOCKER)
-    ran = telex("send", "--as", "dev", "--to", "lead", "blocker.json")
+    ran = send(telex, BLOCKER)
     [line] = ran.out.splitlines()
     kept, id_, *rest = line.split(" ")
     assert (ran.code, ran.err, kept, rest) == (0, "", "stored", ["for", "lead"])
@@ -30,8 +29,7 @@ def test_a_message_is_kept_with_no_server_and_no_set_up(telex: Telex, tmp_path: 
 
 
 def test_a_second_address_is_told_and_nothing_is_kept(telex: Telex, tmp_path: Path) -> None:
-    put(tmp_path, "blocker.json", BLOCKER)
-    ran = telex("send", "--as", "dev", "--to", "lead", "--to=qa", "blocker.json")
+    ran = send(telex, BLOCKER, "--to=qa")
     assert (ran.code, ran.out) == (64, "")
     assert "give --to once" in ran.err
     assert "all:ROLE" in ran.err
@@ -62,8 +60,7 @@ def test_another_store_may_be_named(telex: Telex, tmp_path: Path, monkeypatch: p
 
 
 def test_a_refused_message_is_said_on_stderr_with_its_fix_and_is_delivered_to_nobody(telex: Telex) -> None:
-    put(Path.cwd(), "progress.json", WRONG_CASE)
-    ran = telex("send", "--as", "dev", "--to", "lead", "progress.json")
+    ran = send(telex, WRONG_CASE)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("refused   vbw-handoff dev_progress\n  refusal  not-one-of  $.status\n")
     head, fixed = ran.err.rstrip("\n").split("\n")[-2:]
@@ -72,8 +69,7 @@ def test_a_refused_message_is_said_on_stderr_with_its_fix_and_is_delivered_to_no
 
 
 def test_a_refusal_with_blanks_says_so(telex: Telex) -> None:
-    put(Path.cwd(), "progress.json", LACKING)
-    ran = telex("send", "--as", "dev", "--to", "lead", "progress.json")
+    ran = send(telex, LACKING)
     assert ran.code == 2
     head, fixed = ran.err.rstrip("\n").split("\n")[-2:]
     assert head == "Fill in the blanks, resolve the findings, and send this:"
@@ -81,8 +77,7 @@ def test_a_refusal_with_blanks_says_so(telex: Telex) -> None:
 
 
 def test_who_may_not_say_it_is_refused(telex: Telex) -> None:
-    put(Path.cwd(), "verdict.json", example("vbw-handoff", "qa_result"))
-    ran = telex("send", "--as", "dev", "--to", "lead", "--json", "verdict.json")
+    ran = send(telex, example("vbw-handoff", "qa_result"), "--json")
     assert (ran.code, ran.answer["accepted"], ran.answer["state"]) == (2, False, "refused")
     assert ran.answer["findings"][0]["code"] == "role-may-not-send"
     assert "role-may-not-send" in ran.err  # for a coding tool, which shows its agent only this
@@ -108,8 +103,7 @@ def test_the_same_message_sent_twice_was_kept_before(telex: Telex) -> None:
     ids = [telex("send", "--as", "dev", "--to", "lead", "--id", "B-1", "blocker.json") for _ in range(2)]
     assert [ran.out for ran in ids] == ["stored B-1 for lead\n", "duplicate B-1 for lead\n"]
     assert len(telex("inbox", "--as", "lead", "--json").answers) == 1
-    put(Path.cwd(), "blocker.json", BLOCKER | {"task": "another"})
-    ran = telex("send", "--as", "dev", "--to", "lead", "--id", "B-1", "blocker.json")
+    ran = send(telex, BLOCKER | {"task": "another"}, "--id", "B-1")
     assert ran.code == 2
     assert "id-reused" in ran.err
 
@@ -143,8 +137,7 @@ def test_quiet_says_nothing_about_what_is_kept(telex: Telex) -> None:
 
 
 def test_a_warning_stands_below_what_was_kept(telex: Telex) -> None:
-    put(Path.cwd(), "update.json", f"Here:\n```json\n{json.dumps(PROGRESS)}\n```\n")
-    ran = telex("send", "--as", "dev", "--to", "lead", "update.json")
+    ran = send(telex, f"Here:\n```json\n{json.dumps(PROGRESS)}\n```\n")
     assert ran.code == 0
     assert ran.out.startswith("stored ")
     assert "fence-removed" in ran.out
@@ -233,8 +226,7 @@ def test_help_of_send_is_on_stdout() -> None:
 
 
 def test_waiting_in_vain_is_4_and_the_message_is_kept_all_the_same(telex: Telex) -> None:
-    put(Path.cwd(), "blocker.json", BLOCKER)
-    ran = telex("send", "--as", "dev", "--to", "lead", "--wait", "acked", "--timeout", "0.1", "blocker.json")
+    ran = send(telex, BLOCKER, "--wait", "acked", "--timeout", "0.1")
     assert ran.code == 4
     assert ran.out.startswith("stored ")
     assert ran.err.startswith("telex: not acked by lead within 100 ms; it stays stored (see telex why ")

@@ -160,11 +160,6 @@ def test_a_message_whose_attempts_are_used_up_is_dead_and_its_sender_is_told(tel
     assert telex("why", id_).out.splitlines()[0] == f"{id_}  dead"
 
 
-def test_no_dead_letters_is_said(telex: Telex) -> None:
-    sent(telex)
-    assert telex("dead") == (0, "", "no dead letters\n")
-
-
 def test_a_dead_letter_gets_another_round(telex: Telex) -> None:
     id_ = buried(telex)
     assert telex("dead", "retry", id_) == (0, f"back in 1 inbox: {id_}\n", "")
@@ -185,21 +180,3 @@ def test_what_is_not_dead_can_be_neither_retried_nor_dropped(telex: Telex, verb:
     ran = telex("dead", verb[0], id_, *verb[1:])
     assert (ran.code, ran.out) == (3, "")
     assert id_ in ran.err
-
-
-# --- doctor -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_sound_store_is_said_to_be(telex: Telex) -> None:
-    sent(telex)
-    ran = telex("doctor")
-    assert ran.code == 0
-    assert "wrong" not in ran.out
-    assert all(answer["ok"] is not False for answer in telex("doctor", "--json").answers)
-
-
-def test_a_store_that_is_none_is_said_to_be_wrong(telex: Telex) -> None:
-    Path("note.db").write_text("no database, but long enough to look like one " * 40)
-    ran = telex("doctor", "--store", "note.db")
-    assert ran.code == 1
-    assert "wrong" in ran.out

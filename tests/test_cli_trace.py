@@ -9,9 +9,9 @@ import pytest
 
 from telex.errors import NotFound
 from telex.ports.bus import MessageHistory
-from telex.surfaces.cli import trace
-from telex.surfaces.cli.bus_connection import explained
-from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, USAGE, CommandError
+from telex.surfaces.cli import why
+from telex.surfaces.cli.connection import explained
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, USAGE, CommandError
 from telex.trace import mermaid, sequence, svg, tree
 from tests.trace_conversations import request_and_reply
 
@@ -32,11 +32,11 @@ def _bus(monkeypatch: pytest.MonkeyPatch) -> None:
         with explained():
             yield OneConversation()
 
-    monkeypatch.setattr(trace, "opened_to_look", opened)
+    monkeypatch.setattr(why, "opened_to_look", opened)
 
 
 def run(*args: str) -> object:
-    return trace.command.main(list(args), standalone_mode=False)
+    return why.trace_command.main(list(args), standalone_mode=False)
 
 
 @pytest.mark.parametrize("form, room", [("tree", tree), ("sequence", sequence), ("mermaid", mermaid), ("svg", svg)])

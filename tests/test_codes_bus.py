@@ -19,7 +19,7 @@ from telex.model.limits import LIMITS
 from telex.model.roster import Member, roster_of
 from telex.ports.store import SettleResult
 from telex.stores.memory import MemoryStore
-from telex.surfaces.cli.exit_codes import DONE, REFUSED
+from telex.surfaces.cli.usage import DONE, REFUSED
 from telex.testing import FakeClock
 from tests.console_examples import HAPPENINGS, Stage, steps
 from tests.test_codes import speaks_badly

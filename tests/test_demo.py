@@ -18,10 +18,10 @@ from telex.demo.narration import SIGNS, Happening, Scene, StoryEvent
 from telex.demo.runner import playing
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
-from telex.surfaces.cli.demo import SYMBOLS, TO_TRY, lines, opening, seconds_to_read
-from telex.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED
 from telex.surfaces.cli.main import main
 from telex.surfaces.cli.output import Screen
+from telex.surfaces.cli.serve import SYMBOLS, TO_TRY, lines, opening, seconds_to_read
+from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED
 from telex.trace.text import cells
 from telex.work import reducer
 from tests.cli_kit import Ran
@@ -246,7 +246,7 @@ def test_who_has_seen_enough_may_stop_it(
         if len(waits) == 5:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("telex.surfaces.cli.demo.sleep", sleep)
+    monkeypatch.setattr("telex.surfaces.cli.serve.sleep", sleep)
     ran = demo(capsys)
     assert ran.code == INTERRUPTED
     assert f"is in {FOLDER}/telex.db" in ran.out

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from telex.testing.faulty_stores import BUGS
-from tests.in_process_cli import plain, type_here
+from tests.console_examples import plain, type_here
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -9,7 +9,7 @@ import pytest
 from telex.config import Settings
 from telex.connection import connect
 from telex.model.contracts import Plan
-from telex.surfaces.cli.exit_codes import DONE, REFUSED, USAGE
+from telex.surfaces.cli.usage import DONE, REFUSED, USAGE
 from tests.bus_team import QUICK, OpenTeam, Shell, Team, open_team, shell, speech_of, team
 from tests.git_repository import Repository
 from tests.proofs import proves

@@ -155,7 +155,7 @@ def long_log(path: Path, count: int) -> Path:
 
 @proves("replay/long")
 def test_a_person_at_a_terminal_sees_how_far_it_has_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.cli.progress.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("telex.surfaces.cli.render.PAUSE_SECONDS", 0.0)
     log = str(long_log(tmp_path / "log.jsonl", 2_000))
     drawn = []
     for is_terminal in (True, False):

@@ -11,7 +11,7 @@ from telex.model.roster import Member
 from telex.ports.store import EVERYTHING
 from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
-from telex.surfaces.cli.time_text import stamp
+from telex.surfaces.cli.render import stamp
 from telex.testing import FakeClock
 from tests.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
 from tests.proofs import proves

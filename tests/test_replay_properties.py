@@ -20,7 +20,7 @@ from telex.replay.simulate import SimulatedResult, Simulator
 from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
-from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.output import json_line
 from telex.validation.check import CheckPolicy
 from tests.bus_team import speech_of
 from tests.proofs import proves

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, USAGE
 from telex.surfaces.cli.main import main
+from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, USAGE
 from tests.auth_kit import connected, head, read_all
 from tests.cli_kit import COMMAND, Ran, process
 from tests.proofs import proves

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, USAGE
 from telex.surfaces.cli.main import main
+from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, USAGE
 from telex.surfaces.http.token_file import TokenFile, tokens_path
 from telex.surfaces.http.tokens import masked, matching, new_token
 from tests.auth_kit import made_token

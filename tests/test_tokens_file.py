@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from telex.errors import StoreDamaged, StoreUnavailable
-from telex.surfaces.cli.exit_codes import FAILED
 from telex.surfaces.cli.main import main
+from telex.surfaces.cli.usage import FAILED
 from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.tokens import matching, new_token, read, written
 from tests.auth_kit import made_token

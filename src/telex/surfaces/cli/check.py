@@ -1,24 +1,29 @@
-"""`telex check`: validate messages without a bus.
-
-A coding tool may run this for every message an agent sends, so nothing is imported that a single message does not need:
-no click, no msgspec, no asyncio. Valid messages are reported on stdout, refused ones on stderr, because that is what a
-coding tool shows its agent when a command ends with exit code 2.
-"""
+"""`telex check`: validate messages without a bus, and print the findings as text or JSON."""
 
 import os
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from telex.model.dialect_version import AT
-from telex.model.finding import Finding
+from telex.model.finding import Finding, refusals
 from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
 from telex.project import find_settings
-from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
-from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
-from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
-from telex.surfaces.cli.output import Screen, finding_lines, fix_head, fix_lines, shell_word, shown, verdict
+from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
+from telex.surfaces.cli.output import (
+    Screen,
+    blanks_in,
+    finding_lines,
+    fix_head,
+    fix_lines,
+    print_json,
+    shown,
+    stderr_has_its_own_reader,
+    verdict,
+    wire_text,
+)
+from telex.surfaces.cli.usage import DONE, REFUSED, CommandError, Option, ParsedOptions, parse
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (
@@ -28,16 +33,15 @@ OPTIONS = (
     Option("--team-dialect", "NAME", "dialect to prefer when a message fits two"),
     Option("--lenient", "", "report the findings and accept the message"),
     Option("--jsonl", "", "one message per line, whatever the file name"),
-    Option(
-        "--max-bytes", "N", f"maximum size of a message; the team's limit, or {LIMITS.message_bytes_max}, if not given"
-    ),
+    Option("--max-bytes", "N", f"message size limit; the team's, or {LIMITS.message_bytes_max}, if not given"),
     Option("--json", "", "print the answer as JSON, one line for each message"),
     Option("--format", "vbw", 'print {"valid", "errors"} in the words of vbw\'s own validator'),
     Option("--quiet", "", "print nothing for accepted messages", "-q"),
     Option("--help", "", "show this", "-h"),
 )
 FORMATS = ("text", "json", "vbw")
-REPEATED = ("--as", "--to", "--dialect", "--team-dialect", "--max-bytes")  # what decides how a message is read
+# options that decide how a message is read; a printed command repeats them
+REPEATED = ("--as", "--to", "--dialect", "--team-dialect", "--max-bytes")
 USAGE_LINE = "telex check FILE…|DIR|- [options]"
 HELP = f"""{USAGE_LINE}
 
@@ -52,70 +56,60 @@ file, 64 wrong usage, 1 anything else.
 
 
 class CheckCommand(NamedTuple):
-    """What was asked for, understood."""
-
     desk: CheckPolicy
     as_role: str | None
     to_role: str | None
     format: str
     lines: bool
     quiet: bool
-    repeated: str  # options, with a blank before each, that make the next command read the message as this one did
+    repeated: str  # the options `REPEATED`, as given
 
 
 def run(args: list[str]) -> int:
-    """Check what the command line names, say what was found, and return the exit code."""
-    parsed_options = parse(args, OPTIONS)
-    if "--help" in parsed_options.options:
-        sys.stdout.write(HELP % help_text(OPTIONS))
+    """Check the messages of the command line, print the findings, and return the exit code."""
+    options = parse(args, OPTIONS, HELP)
+    if options is None:
         return DONE
-    if not parsed_options.operands:
+    if not options.operands:
         raise CommandError(f"nothing to check: {USAGE_LINE}")
-    task = _task(parsed_options)
-    files = files_in(parsed_options.operands)
-    if len(files) == 1 and not os.path.isdir(parsed_options.operands[0]) and not has_lines(files[0], task.lines):
+    task = _task(options)
+    files = files_in(options.operands)
+    if len(files) == 1 and not os.path.isdir(options.operands[0]) and not has_lines(files[0], task.lines):
         return _one(files[0], task)
-    from telex.surfaces.cli.check_batch import check_many
+    from telex.surfaces.cli.check_batch import BatchCheck
 
-    return check_many(files, task)
+    return BatchCheck(files, task).run()
 
 
-def _task(parsed_options: ParsedOptions) -> CheckCommand:
-    options = parsed_options.options
+def _task(options: ParsedOptions) -> CheckCommand:
     desk = team_policy(options.get("--max-bytes"))
-    if "--lenient" in options:
+    if options.has("--lenient"):
         desk = desk._replace(strict=False)
-    if "--dialect" in options or "--team-dialect" in options:
-        desk = with_dialects(desk, options.get("--dialect"), options.get("--team-dialect"))
-    format_ = options.get("--format", "json" if "--json" in options else "text")
+    format_ = options.get("--format") or ("json" if options.has("--json") else "text")
     if format_ not in FORMATS:
         raise CommandError(f"no format {shown(format_)}; there are {', '.join(FORMATS)}")
     return CheckCommand(
-        desk=desk,
+        desk=with_dialects(desk, options.get("--dialect"), options.get("--team-dialect")),
         as_role=options.get("--as"),
         to_role=role_of(options.get("--to")),
         format=format_,
-        lines="--jsonl" in options,
-        quiet="--quiet" in options,
-        repeated="".join(f" {name} {shell_word(options[name])}" for name in REPEATED if name in options),
+        lines=options.has("--jsonl"),
+        quiet=options.has("--quiet"),
+        repeated=options.repeat(*REPEATED),
     )
 
 
 def role_of(address: str | None) -> str | None:
-    """The role that `--to` names: dev of dev, role:dev and all:dev, none of *."""
+    """The role in an address: dev of dev, role:dev and all:dev; None for *."""
     role = address.removeprefix(ONE_OF_ROLE).removeprefix(ALL_OF_ROLE) if address else None
     return role if role != EVERYONE else None
 
 
 def team_policy(max_bytes: str | None = None) -> CheckPolicy:
-    """How the team of the nearest telex.toml reads messages, of as many bytes as `--max-bytes` says.
-
-    Raises:
-        CommandError: telex.toml is wrong, or that is no number of bytes.
-    """
+    """Policy of the nearest telex.toml, with the size limit of `--max-bytes`."""
     desk = CheckPolicy()
     if find_settings(os.getcwd()) is not None:
-        from telex.surfaces.cli.bus_connection import settings_here
+        from telex.surfaces.cli.connection import settings_here
 
         desk = settings_here().desk()
     if max_bytes is None:
@@ -130,17 +124,15 @@ def _bytes_max(given: str) -> int:
 
 
 def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) -> CheckPolicy:
-    """The desk that reads as `--dialect` and `--team-dialect` say.
-
-    Raises:
-        CommandError: when there is no such dialect, or its file is missing or flawed.
-    """
-    from telex.surfaces.cli.dialect_options import dialect_from
+    """The policy with the dialects of `--dialect` and `--team-dialect`."""
+    if forced is None and preferred is None:
+        return desk
+    from telex.surfaces.cli.connection import dialect_from
 
     if forced is not None:
         dialect = dialect_from(forced, among=desk.dialects)
         desk = desk._replace(forced=dialect)
-        if AT in forced:  # this version, and no other
+        if AT in forced:  # this version only
             others = tuple(other for other in desk.dialects if other.base != dialect.base or other is dialect)
             desk = desk._replace(dialects=others)
     if preferred is not None:
@@ -150,19 +142,17 @@ def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) 
     return desk
 
 
-# --- one message ---------------------------------------------------------------------------------------------------
-
-
+# --- one message ------------------------------------------------------------------------------------------------------
 def _one(path: str, task: CheckCommand) -> int:
     bytes_max = task.desk.limits.message_bytes_max
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
     checked = sized(checked_by(task, raw), size, bytes_max)
-    _say(checked, task, fix_command(path, task))
+    _print(checked, task, f"telex fix {file_word(path)}{task.repeated}")
     return DONE if checked.valid else REFUSED
 
 
 def checked_by(task: CheckCommand, raw: bytes) -> CheckResult:
-    """The result of the check. In vbw's format plain text is no message, as its own validator has it."""
+    """Result of the check. In vbw's format plain text is refused, as by vbw's own validator."""
     checked = check(raw, task.desk, as_role=task.as_role, to_role=task.to_role)
     if task.format != "vbw" or checked.outcome != "plain" or not checked.valid:
         return checked
@@ -171,7 +161,7 @@ def checked_by(task: CheckCommand, raw: bytes) -> CheckResult:
 
 
 def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:
-    """Of a message that is too large only the beginning was read, so how large it is has to be said from here."""
+    """Put the real size into the finding of a message that is too large, of which only the beginning was read."""
     if size <= bytes_max:
         return checked
     found = f"{size:,} bytes" if size > bytes_max + 1 else f"more than {bytes_max:,} bytes"
@@ -179,50 +169,79 @@ def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:
     return checked._replace(findings=tuple(findings))
 
 
-def fix_command(path: str, task: CheckCommand) -> str:
-    if path.startswith("-") and path != STDIN:
-        path = os.path.join(os.curdir, path)  # a file, though it looks like an option
-    return f"telex fix {shell_word(path)}{task.repeated}"
-
-
-def _say(checked: CheckResult, task: CheckCommand, fix: str) -> None:
+def _print(checked: CheckResult, task: CheckCommand, fix: str) -> None:
     if checked.valid and task.quiet:
         return
     if task.format != "text":
-        from telex.surfaces.cli.check_output import ANSWERS
-
-        sys.stdout.write(ANSWERS[task.format](checked, None) + "\n")
+        print_json(result_facts(checked, task.format))
     if task.format == "text" or (not checked.valid and stderr_has_its_own_reader()):
         screen = Screen(sys.stdout if checked.valid else sys.stderr)
-        lines = [
-            verdict(checked, screen),
-            *finding_lines(checked.findings, screen),
-            *_fix_lines(checked, fix, screen),
-        ]
-        screen.line("\n".join(lines))
+        screen.line(verdict(checked, screen), *finding_lines(checked.findings, screen), *_fix(checked, fix, screen))
 
 
-def stderr_has_its_own_reader() -> bool:
-    """Is there someone who reads stderr and not stdout, as a coding tool does, and neither is a person's terminal?"""
-    try:
-        apart = not os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
-    except (OSError, ValueError):  # no files at all
-        apart = True
-    return apart and not sys.stderr.isatty()
-
-
-def _fix_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
-    """How it would pass: the command for a person at a terminal, the message itself for an agent."""
+def _fix(checked: CheckResult, command: str, screen: Screen) -> list[str]:
+    """The command that fixes the message, for a person at a terminal; the fixed message itself for an agent."""
     tree = checked.fixed or checked.skeleton
     if checked.valid or tree is None or checked.dialect is None:
         return []
-    from telex.surfaces.cli.blanks import blanks_in
-    from telex.surfaces.cli.message_output import wire_text
-
     if checked.fixed is None and checked.skeleton == checked.tree and not any(blanks_in(tree)):
-        return []  # the findings say what to change, and there is nothing that could be changed for the sender
+        return []  # only the sender can change what the findings name
     if screen.is_terminal:
-        effect = "prints it fixed" if checked.fixed else "prints it with blanks to fill"
-        return fix_lines(command, effect, screen)
+        return fix_lines(command, screen, certain=checked.fixed is not None)
     text = wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")
     return ["", fix_head(text, certain=checked.fixed is not None), text]
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+def answer_of(checked: CheckResult) -> dict[str, Any]:
+    return {
+        "valid": checked.valid,
+        "dialect": checked.dialect.name if checked.dialect else None,
+        "type": checked.type,
+        "findings": [finding._asdict() for finding in checked.findings],
+        "fixed": checked.fixed,
+        "skeleton": checked.skeleton,
+        "body": checked.body,
+    }
+
+
+def result_facts(checked: CheckResult, format_: str) -> dict[str, Any]:
+    """The result as JSON, or in the shape of vbw's own validator, so that Telex can replace it."""
+    if format_ != "vbw":
+        return answer_of(checked)
+    return {"valid": checked.valid, "errors": [_vbw_line(finding, checked) for finding in refusals(checked.findings)]}
+
+
+# Beginnings of the lines of vbw's validator, by code; scripts search for them.
+VBW_WORDS = {
+    "empty-message": "empty message",
+    "not-json": "not valid JSON",
+    "type-missing": "missing type field",
+    "type-unknown": "unknown message type: {found}",
+    "field-missing": "missing {place} field: {field}",
+    "role-may-not-send": "role {found} not authorized for {type}",
+    "role-may-not-receive": "target role {found} cannot receive {type}",
+    "checks-contradict-detail": "{type} {field} does not match checks_detail {counted} count",
+}
+VBW_DETAIL = "$.payload.checks_detail"
+VBW_DETAIL_WORDS = {
+    True: "{type} checks_detail must be an array or null",
+    False: "{type} checks_detail entries require non-empty string id and status in PASS|FAIL|WARN",
+}
+_COUNTED = {"checks.failed": "FAIL", "checks.passed": "PASS"}
+
+
+def _vbw_line(finding: Finding, checked: CheckResult) -> str:
+    words = VBW_WORDS.get(finding.code)
+    if finding.path.startswith(VBW_DETAIL):
+        words = VBW_DETAIL_WORDS[finding.path == VBW_DETAIL]
+    if words is None:
+        return f"{finding.path}: {finding.say}"
+    payload = checked.dialect.payload if checked.dialect else None
+    first, _, rest = finding.path.removeprefix("$.").partition(".")
+    place, field = ("envelope", first) if payload and first != payload else ("payload", rest or first)
+    if field == payload:
+        place = "envelope"
+    counted = _COUNTED.get(field, "entry")
+    begins = words.format(found=finding.found, place=place, field=field, type=checked.type, counted=counted)
+    return f"{begins}. {finding.say}"

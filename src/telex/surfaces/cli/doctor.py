@@ -1,31 +1,29 @@
-"""`telex doctor`: check of the store and of the machine it is on; merge of a stray store."""
+"""`telex doctor`: check a store for damage, list stray stores of the repository, and merge one."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
-from telex.surfaces.cli.bus_connection import explained, opened, store_in, store_path, store_there
-from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
-from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, CommandError
-from telex.surfaces.cli.output import Screen, finding_lines, shell_word, shown, wrapped
-from telex.surfaces.cli.result_output import print_list, print_one
+from telex.surfaces.cli.connection import explained, opened, store_in, store_path, store_there
+from telex.surfaces.cli.options import BUS, command, text_option
+from telex.surfaces.cli.output import Screen, finding_lines, print_json, shell_word, shown, wrapped
+from telex.surfaces.cli.render import fields, print_one
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 
 if TYPE_CHECKING:
     from telex.bus.merge import MergeReport
     from telex.stores.doctor import DoctorCheck
 
-MERGED = "-merged"  # behind the name of a .telex folder that was merged
+MERGED = "-merged"  # suffix of a merged .telex folder
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "yellow")}
 
 
-@click.command("doctor")
-@text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", into="other")
-@store_option
-@lines_option
-def command(other: str | None, store: str | None, as_json: bool) -> int:
+@command(
+    "doctor", text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", "other"), *BUS
+)
+def doctor_command(other: str | None, store: str | None, as_json: bool) -> int:
     """Check the store: the file, the digest of every message, the disk, the clock; list stray stores of the repository.
 
     Changes nothing. With --merge it copies members, log and waiting messages of a stray store, which can be repeated.
@@ -37,22 +35,26 @@ def command(other: str | None, store: str | None, as_json: bool) -> int:
     with explained():
         path = store_there(store_path(store))
         checks = [*examine(path, time.time()), *_strays(path)]
-
-    def lines(screen: Screen) -> list[str]:
-        lines, widest = [screen.paint(shown(path), "bold")], max((len(check.name) for check in checks), default=0)
-        for check in checks:
-            word, colour = _MARKS[check.ok]
-            first, *others = wrapped(shown(check.say), screen.width, widest + 11)
-            lines.append(f"  {screen.paint(word, colour)}  {check.name:<{widest}}  {first}")
-            lines += [" " * (widest + 11) + other for other in others]
-        return lines
-
-    print_list(checks, as_json, facts=lambda check: {"name": check.name, "ok": check.ok, "say": check.say}, lines=lines)
+    if as_json:
+        print_json(*(fields(check, "name", "ok", "say") for check in checks))
+    else:
+        _print_checks(path, checks)
     return FAILED if any(check.ok is False for check in checks) else DONE
 
 
+def _print_checks(path: str, checks: "list[DoctorCheck]") -> None:
+    screen, widest = Screen(sys.stdout), max((len(check.name) for check in checks), default=0)
+    screen.line(screen.paint(shown(path), "bold"))
+    for check in checks:
+        word, colour = _MARKS[check.ok]
+        first, *others = wrapped(shown(check.say), screen.width, widest + 11)
+        screen.line(f"  {screen.paint(word, colour)}  {check.name:<{widest}}  {first}")
+        for line in others:
+            screen.line(" " * (widest + 11) + line)
+
+
 def _strays(path: str) -> "Iterator[DoctorCheck]":
-    """Other stores of the same repository, where this is the one that commands use."""
+    """Other stores of the same repository, if `path` is the one that commands use."""
     from telex.config import seen
     from telex.connection import FILE
     from telex.project import stray_stores
@@ -67,8 +69,6 @@ def _strays(path: str) -> "Iterator[DoctorCheck]":
 
 
 # --- merge ------------------------------------------------------------------------------------------------------------
-
-
 def _merge(other: str, store: str | None, as_json: bool) -> int:
     path = store_in(other) if os.path.isdir(other) else other
     if not os.path.exists(path):
@@ -79,7 +79,9 @@ def _merge(other: str, store: str | None, as_json: bool) -> int:
     report = _copied(path, store)
     aside = _put_aside(path)
     if aside is not None:
-        late = _copied(os.path.join(aside, os.path.basename(path)), store)  # what a running process has just written
+        late = _copied(
+            os.path.join(aside, os.path.basename(path)), store
+        )  # messages that a running process wrote meanwhile
         report = report._replace(messages=report.messages + late.messages, waiting=report.waiting + late.waiting)
     facts = report._asdict() | {"refused": [finding._asdict() for finding in report.refused], "aside": aside}
     print_one(facts, lambda screen: _lines(report, path, aside, screen), as_json)
@@ -99,7 +101,7 @@ def _copied(path: str, store: str | None) -> "MergeReport":
 
 
 def _put_aside(path: str) -> str | None:
-    """Rename the folder of a project's store, so that nothing uses it any more."""
+    """Rename the .telex folder of a merged store, so that no command uses it."""
     from telex.project import STORE_FOLDER
 
     folder = os.path.dirname(os.path.abspath(path))

@@ -1,7 +1,7 @@
 """`telex guard`: decide whether an agent may write these paths. It runs before every write and commit, so it starts
 fast.
 
-No click, no subprocess, no msgspec. `guard_git` asks git, `guard_hook` installs the hook.
+No click, no msgspec. `guard_git` runs git, installs the hook and compares reports.
 """
 
 import os
@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from telex.project import root_of
-from telex.surfaces.cli.bus_connection import (
+from telex.model.roster import HUMAN
+from telex.project import is_inside, root_of
+from telex.surfaces.cli.connection import (
     AGENT,
     acting_agent,
     explained,
@@ -20,16 +21,17 @@ from telex.surfaces.cli.bus_connection import (
     settings_here,
     store_missing,
 )
-from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
-from telex.surfaces.cli.guard_disk import LinkResolver, from_root
-from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
-from telex.surfaces.cli.output import Screen, shell_word, shown, wrapped
+from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, wrapped
+from telex.surfaces.cli.usage import DONE, REFUSED, CommandError, Option, ParsedOptions, parse
+from telex.validation.authorization import normalised
+from telex.validation.contracts import judge
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
     from telex.surfaces.cli.guard_git import StagedPaths
     from telex.validation.project_paths import Resolver
 
+_KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 OPTIONS = (
     Option("--as", "NAME", f"agent that writes; {AGENT} if not given"),
     Option("--role", "ROLE", "its role, if the agent has not joined yet"),
@@ -44,13 +46,13 @@ OPTIONS = (
     Option("--quiet", "", "print nothing for allowed paths", "-q"),
     Option("--help", "", "show this", "-h"),
 )
-DOINGS = ("--staged", "--diff", "--install", "--uninstall")
+ACTIONS = ("--staged", "--diff", "--install", "--uninstall")
 USAGE_LINE = "telex guard PATH… --as NAME"
 HELP = f"""{USAGE_LINE} [options]
 
 Check whether an agent may write these paths now, under its contracts. Paths are
-absolute, or relative to the current folder. Refused paths are printed on stderr, with how to
-request them.
+absolute, or relative to the current folder. Refused paths are printed on stderr,
+with how to request them.
 
 %s
 
@@ -60,60 +62,53 @@ Exit code: 0 all allowed, 2 any not allowed, 3 no such plan, 64 wrong usage,
 
 
 def run(args: list[str]) -> int:
-    """Do what the command line asks and return the exit code."""
-    parsed_options = parse(args, OPTIONS)
-    if "--help" in parsed_options.options:
-        sys.stdout.write(HELP % help_text(OPTIONS))
+    """Run the guard and return the exit code."""
+    options = parse(args, OPTIONS, HELP)
+    if options is None:
         return DONE
-    doing = [name for name in DOINGS if name in parsed_options.options]
-    if len(doing) > 1 or (doing and parsed_options.operands):
-        raise CommandError(f"one at a time: {USAGE_LINE}, or one of {', '.join(DOINGS)}")
-    if doing in (["--install"], ["--uninstall"]):
-        from telex.surfaces.cli import guard_hook
+    actions = [name for name in ACTIONS if options.has(name)]
+    if len(actions) > 1 or (actions and options.operands):
+        raise CommandError(f"one at a time: {USAGE_LINE}, or one of {', '.join(ACTIONS)}")
+    if actions in (["--install"], ["--uninstall"]):
+        from telex.surfaces.cli.guard_git import install, uninstall
 
-        return guard_hook.run(doing[0], parsed_options, os.environ.get(AGENT))
-    if doing == ["--diff"]:
-        from telex.surfaces.cli import guard_diff
-
-        return guard_diff.run(parsed_options, agent_of(parsed_options))
-    if not doing and not parsed_options.operands:
+        return install(options, os.environ.get(AGENT)) if actions == ["--install"] else uninstall()
+    if not actions and not options.operands:
         raise CommandError(f"no paths: {USAGE_LINE}")
-    return _guard(parsed_options, agent_of(parsed_options), staged=bool(doing))
-
-
-def agent_of(parsed_options: ParsedOptions) -> str:
-    agent = acting_agent(parsed_options.options.get("--as"), parsed_options.options.get("--store"))
+    agent = acting_agent(options.get("--as"), options.get("--store"))
     if not agent:
         raise CommandError(f"no agent: {USAGE_LINE}, or set {AGENT}")
-    return agent
+    if actions == ["--diff"]:
+        from telex.surfaces.cli.guard_git import compare_reports
+
+        return compare_reports(options, agent)
+    return _guard(options, agent, staged=bool(actions))
 
 
-def _guard(parsed_options: ParsedOptions, agent: str, *, staged: bool) -> int:
+def _guard(options: ParsedOptions, agent: str, *, staged: bool) -> int:
     if staged:
         from telex.surfaces.cli.guard_git import StagedPaths
 
-        changes = StagedPaths()  # git looks while the store is opened
-        verdicts = _verdicts(parsed_options, agent, lambda: _staged(changes))
+        changes = StagedPaths()  # git runs while the store is opened
+        verdicts = _verdicts(options, agent, lambda: _staged(changes))
     else:
         root = root_of(os.getcwd())
-        paths = [from_root(path, os.getcwd(), root) for path in parsed_options.operands]
-        verdicts = _verdicts(parsed_options, agent, lambda: (paths, LinkResolver(root).leads_to))
-        verdicts = [
-            verdict._replace(path=typed) for verdict, typed in zip(verdicts, parsed_options.operands, strict=True)
-        ]
+        paths = [from_root(path, os.getcwd(), root) for path in options.operands]
+        verdicts = _verdicts(options, agent, lambda: (paths, LinkResolver(root).leads_to))
+        verdicts = [verdict._replace(path=path) for verdict, path in zip(verdicts, options.operands, strict=True)]
     refused = [verdict for verdict in verdicts if not verdict.allowed]
-    if "--ask" in parsed_options.options:
-        _print_asks(refused)
-    elif "--json" in parsed_options.options:
-        _print_json(verdicts)
+    if options.has("--ask"):
+        print_json(*{id(verdict.ask): verdict.ask for verdict in refused if verdict.ask is not None}.values())
+    elif options.has("--json"):
+        print_json(*(verdict._asdict() for verdict in verdicts))
     else:
-        _tell(verdicts, refused, parsed_options, agent, staged=staged)
+        _print(verdicts, refused, options, agent, staged=staged)
     return REFUSED if refused else DONE
 
 
 def _staged(changes: "StagedPaths") -> "tuple[list[str], Resolver | None]":
-    """A commit writes what is staged, whatever lies on the disk, and git stages nothing behind a link: so only where
-    the staged links lead is looked up."""
+    """A commit writes what is staged, not what is on the disk, and git stages nothing behind a link: only the targets
+    of staged links are resolved."""
     paths, links = changes.paths(), changes.links
     if not links:
         return paths, None
@@ -122,18 +117,16 @@ def _staged(changes: "StagedPaths") -> "tuple[list[str], Resolver | None]":
 
 
 def _verdicts(
-    parsed_options: ParsedOptions, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]"
+    options: ParsedOptions, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]"
 ) -> "list[PathVerdict]":
-    store = parsed_options.options.get("--store")
+    store = options.get("--store")
     path = place_of(store)
     if not is_there(path):
-        from telex.surfaces.cli.guard_disk import without_contracts
-
         sys.stderr.write(f"{store_missing(store)}; without contracts only the paths were checked\n")
-        return without_contracts(agent, *look())
-    role, plan = parsed_options.options.get("--role"), parsed_options.options.get("--plan")
+        return _without_contracts(agent, *look())
     from telex.connection import gate, is_hub
 
+    role, plan = options.get("--role"), options.get("--plan")
     if is_hub(path):
         with opened(store) as hub:
             paths, resolve = look()
@@ -143,76 +136,112 @@ def _verdicts(
         return bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve)
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
+def _without_contracts(agent: str, paths: "Sequence[str]", resolve: "Resolver | None") -> "list[PathVerdict]":
+    """Verdicts without a store: some paths may be written by no agent."""
+    from telex.model.contracts import PathVerdict
+    from telex.work.plan_checks import NO_GROUND, sentence
+
+    judged = [judge(path, (), resolve, is_person=normalised(agent) == HUMAN) for path in paths]
+    return [
+        PathVerdict(path, True, None, "No contract covers it, so nothing is forbidden.")
+        if decision.code is None
+        else PathVerdict(path, False, decision.code, sentence(decision, "", NO_GROUND))
+        for path, decision in zip(paths, judged, strict=True)
+    ]
 
 
-def _print_json(verdicts: "Sequence[PathVerdict]") -> None:
-    from telex.surfaces.cli.check_output import json_line
-
-    for verdict in verdicts:
-        sys.stdout.write(json_line(verdict._asdict()) + "\n")
-
-
-def _print_asks(refused: "Sequence[PathVerdict]") -> None:
-    from telex.surfaces.cli.check_output import json_line
-
-    for tree in {id(verdict.ask): verdict.ask for verdict in refused if verdict.ask is not None}.values():
-        sys.stdout.write(json_line(tree) + "\n")
-
-
-def _tell(
+# --- output -----------------------------------------------------------------------------------------------------------
+def _print(
     verdicts: "Sequence[PathVerdict]",
     refused: "Sequence[PathVerdict]",
-    parsed_options: ParsedOptions,
+    options: ParsedOptions,
     agent: str,
     *,
     staged: bool,
 ) -> None:
-    if "--quiet" not in parsed_options.options:
-        screen = Screen(sys.stdout)
-        allowed = [one for one in verdicts if one.allowed]
-        if staged:
-            screen.line(f"{screen.paint('allowed', 'green')}  {len(allowed):,} of {len(verdicts):,} staged")
-        else:
-            screen.line("\n".join(_line(one, screen) for one in allowed)) if allowed else None
-    conditions = dict.fromkeys(text for one in verdicts for text in one.conditions)
-    screen = Screen(sys.stderr)
-    for text in conditions:
-        screen.line(f"{screen.paint('mind', 'yellow')}     {shown(text)}")
+    screen, errors = Screen(sys.stdout), Screen(sys.stderr)
+    allowed = [verdict for verdict in verdicts if verdict.allowed]
+    if staged and not options.has("--quiet"):
+        screen.line(f"{screen.paint('allowed', 'green')}  {len(allowed):,} of {len(verdicts):,} staged")
+    elif allowed and not options.has("--quiet"):
+        screen.line(*(_line(verdict, screen) for verdict in allowed))
+    for text in dict.fromkeys(text for verdict in verdicts for text in verdict.conditions):
+        errors.line(f"{errors.paint('mind', 'yellow')}     {shown(text)}")
     for verdict in refused:
-        screen.line(_line(verdict, screen))
-    if refused:
-        screen.line("\n".join(_how_to_ask(refused, parsed_options, agent, staged=staged)))
+        errors.line(_line(verdict, errors))
+    for line in _how_to_ask(refused, options, shell_word(agent), staged=staged):
+        errors.line(line)
 
 
 def _line(verdict: "PathVerdict", screen: Screen) -> str:
     word, colour = ("allowed", "green") if verdict.allowed else ("refused", "red")
     override = " (by override)" if verdict.override else ""
     head = f"{screen.paint(word, colour)}  {screen.paint(shown(verdict.path), 'bold')}{override}"
-    told = f"{verdict.code}: {shown(verdict.reason)}" if verdict.code else shown(verdict.reason)
-    return "\n".join([head, *(f"         {line}" for line in wrapped(told, screen.width, 9))])
+    reason = f"{verdict.code}: {shown(verdict.reason)}" if verdict.code else shown(verdict.reason)
+    return "\n".join([head, *(f"         {line}" for line in wrapped(reason, screen.width, 9))])
 
 
-def _how_to_ask(
-    refused: "Sequence[PathVerdict]", parsed_options: ParsedOptions, agent: str, *, staged: bool
-) -> list[str]:
-    """The command that sends the requests; nothing where no request would help."""
-    receivers = dict.fromkeys(verdict.ask_to for verdict in refused if verdict.ask_to is not None)
+def _how_to_ask(refused: "Sequence[PathVerdict]", options: ParsedOptions, name: str, *, staged: bool) -> list[str]:
+    """The command that sends the requests, where a request helps."""
+    receivers = [verdict.ask_to for verdict in refused if verdict.ask_to is not None]
     if not receivers:
         return []
-    to = shell_word(next(iter(receivers)) or "")
-    again = " ".join(
-        ["--staged"] if staged else [shell_word(verdict.path) for verdict in refused if verdict.ask is not None]
-    )
-    options = "".join(
-        f" {name} {shell_word(parsed_options.options[name])}"
-        for name in ("--plan", "--store")
-        if name in parsed_options.options
-    )
-    store = f" --store {shell_word(parsed_options.options['--store'])}" if "--store" in parsed_options.options else ""
-    name = shell_word(agent)
+    paths = [shell_word(verdict.path) for verdict in refused if verdict.ask is not None]
+    what = "--staged" if staged else " ".join(paths)
     return [
         "request it with",
-        f"  telex guard {again} --as {name}{options} --ask |",
-        f"    telex send --as {name} --to {to}{store} --jsonl -",
+        f"  telex guard {what} --as {name}{options.repeat('--plan', '--store')} --ask |",
+        f"    telex send --as {name} --to {shell_word(receivers[0])}{options.repeat('--store')} --jsonl -",
     ]
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+def from_root(path: str, folder: str, root: str) -> str:
+    """A path given in a folder of the project, relative to the project's root. One outside stays as it is: the guard
+    refuses it."""
+    if os.path.isabs(path):
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        for absolute, base in ((path, root), (real, os.path.realpath(root))):
+            if is_inside(absolute, base):
+                return absolute[len(base.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+    here = os.path.relpath(folder, root).replace(os.sep, "/")
+    return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
+
+
+class LinkResolver:
+    """Follows symbolic links of a project. The folder of a path is resolved once."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.realpath(root)
+        self._folders: dict[str, str | None] = {"": ""}
+
+    def leads_to(self, path: str) -> str | None:
+        """Target of a normal path, relative to the project's root; None when it is outside."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        above = ""
+        for part in folder.split("/") if folder not in self._folders else ():
+            inner = f"{above}/{part}" if above else part
+            if inner not in self._folders:
+                self._folders[inner] = self._resolve(above, part, inner)
+            above = inner
+        return self._resolve(folder, name, path.rstrip("/"))
+
+    def _resolve(self, folder: str, name: str, path: str) -> str | None:
+        """Target of a name in a folder that is resolved."""
+        target = self._folders[folder]
+        if target is None:
+            return None
+        return self._target(path) if self._is_link(path) else f"{target}/{name}" if target else name
+
+    def _is_link(self, path: str) -> bool:
+        try:
+            return os.lstat(f"{self._root}/{path}").st_mode & _KIND == _LINK
+        except (OSError, ValueError):  # it does not exist
+            return False
+
+    def _target(self, path: str) -> str | None:
+        target = os.path.realpath(f"{self._root}/{path}")
+        if target == self._root:
+            return ""
+        above = self._root.rstrip(os.sep) + os.sep
+        return target[len(above) :].replace(os.sep, "/") if target.startswith(above) else None

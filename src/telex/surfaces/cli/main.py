@@ -6,21 +6,23 @@ Only this module turns errors into exit codes and handles broken pipes.
 import gc
 import os
 import sys
+from importlib import import_module
 
-from telex.surfaces.cli.exit_codes import FAILED, INTERRUPTED, CommandError
+from telex.surfaces.cli.output import Screen, wrapped
+from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
 
-AT_ONCE = frozenset({"check", "send", "guard"})  # run for every message, file and commit
+FAST = ("check", "send", "guard")  # run for every message, file and commit
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit code. Without `argv`, for this process: stdout and stderr are its own."""
+    """Run one command and return its exit code. Without `argv`: for this process, whose streams it may change."""
     args = sys.argv[1:] if argv is None else argv
     if argv is None:
-        gc.disable()  # nothing is thrown away while starting, so looking for it is time lost
-        _settle_streams()
+        gc.disable()  # nothing becomes garbage during the start, so collecting costs time for nothing
+        _prepare_streams()
     code = _code(args)
-    if argv is None and args[:1] and args[0] in AT_ONCE:
-        _leave_at_once(code)
+    if argv is None and args[:1] and args[0] in FAST:
+        _exit_at_once(code)
     return code
 
 
@@ -30,49 +32,36 @@ def _code(args: list[str]) -> int:
         sys.stdout.flush()
         return code
     except CommandError as error:
-        return _say(error)
+        return _report(error)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has seen enough
-        _leave_quietly()
+    except BrokenPipeError:  # the reader of our output has closed it
+        _discard_stdout()
         return FAILED
-    except OSError as error:  # our own output could not be written: a full disk, say
-        _leave_quietly()
-        return _say(CommandError(f"{error.strerror or error}", FAILED))
+    except OSError as error:  # our output could not be written: a full disk, for example
+        _discard_stdout()
+        return _report(CommandError(f"{error.strerror or error}", FAILED))
 
 
 def _run(args: list[str]) -> int:
     if args[:1] == ["help"]:
         args = [*args[1:2], "--help"]
-    if args[:1] == ["check"]:
-        from telex.surfaces.cli import check
-
-        return check.run(args[1:])
-    if args[:1] == ["send"]:
-        from telex.surfaces.cli import send
-
-        return send.run(args[1:])
-    if args[:1] == ["guard"]:
-        from telex.surfaces.cli import guard
-
-        return guard.run(args[1:])
-    from telex.surfaces.cli import commands
-
-    return commands.run(args)
+    is_fast = bool(args) and args[0] in FAST
+    module = import_module(f"telex.surfaces.cli.{args[0] if is_fast else 'commands'}")
+    code: int = module.run(args[1:] if is_fast else args)
+    return code
 
 
-def _say(error: CommandError) -> int:
-    from telex.surfaces.cli.output import Screen, wrapped
-
+def _report(error: CommandError) -> int:
     screen, name = Screen(sys.stderr), "telex: "
     for line in error.say.split("\n"):
         first, *others = wrapped(line, screen.width, len(name))
-        screen.line("\n".join([name + first, *(" " * len(name) + other for other in others)]))
+        screen.line(name + first, *(" " * len(name) + other for other in others))
     return error.code
 
 
-def _settle_streams() -> None:
-    """What cannot be encoded is shown escaped. A stream that was closed before we began takes all and shows none."""
+def _prepare_streams() -> None:
+    """Escape what a stream cannot encode. A stream that is closed is replaced by /dev/null."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -81,16 +70,16 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _leave_at_once(code: int) -> None:
-    """Without taking everything apart that the system takes back anyway: that takes a tenth of the whole run."""
+def _exit_at_once(code: int) -> None:
+    """Skip the interpreter's teardown, which takes a tenth of the run."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        return  # Python's own way out says what there is to say
+        return  # the interpreter reports it on its usual way out
     os._exit(code)
 
 
-def _leave_quietly() -> None:
-    """Python flushes stdout once more on its way out, and would complain again."""
+def _discard_stdout() -> None:
+    """The interpreter flushes stdout once more at exit and would fail again."""
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

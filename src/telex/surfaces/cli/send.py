@@ -1,33 +1,41 @@
-"""`telex send`: check messages, keep them, and say so only when they are on disk.
+"""`telex send`: check messages, store them, and print a receipt after they are synced to disk.
 
-An agent starts this for every message it has to say, so nothing is imported that a single message does not need: no
-click, no msgspec, no asyncio. What is refused is said on stderr, with exit code 2, as `telex check` says it.
+An agent starts this for every message, so it imports nothing that a single message does not need: no click, no msgspec,
+no asyncio. Refused messages are reported on stderr, with exit code 2, as by `telex check`.
 """
 
-import os
+import json
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.errors import OutcomeUnknown
-from telex.model.limits import LIMITS
-from telex.surfaces.cli.bus_connection import AGENT, acting_agent, opened, settings_here, stay_for_long
-from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
-from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
-from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
-from telex.surfaces.cli.output import shell_word, shown
-from telex.surfaces.cli.receipts import tell
+from telex.surfaces.cli.connection import AGENT, acting_agent, enable_gc, opened, settings_here
+from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
+from telex.surfaces.cli.output import (
+    Screen,
+    finding_lines,
+    fix_head,
+    fix_lines,
+    json_line,
+    print_json,
+    shell_word,
+    shown,
+    shown_block,
+    stderr_has_its_own_reader,
+    wrapped,
+)
+from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, TIMED_OUT, CommandError, Option, ParsedOptions, parse
 
 if TYPE_CHECKING:
     from telex.client import SyncBus
-    from telex.ports.bus import Receipt
+    from telex.ports.bus import MessageHistory, Receipt
 
+INBOXES_SHOWN_MAX = 6
 ONE_ADDRESS = "give --to once: use all:ROLE or * for several recipients, or send to each separately"
 OPTIONS = (
     Option("--as", "NAME", f"your agent name; {AGENT} if not given"),
     Option("--role", "ROLE", "your role, given once; agent if your name is no role and you give none"),
-    Option(
-        "--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)", "", ONE_ADDRESS
-    ),
+    Option("--to", "ADDRESS", "an agent, role:qa (one), all:qa (each) or * (everyone)", "", ONE_ADDRESS),
     Option("--id", "ID", "id of the message, if it contains none"),
     Option("--reply-to", "ID", "id of the message that this one answers, if it does not contain it"),
     Option("--correlation", "ID", "its conversation, if the message does not contain it"),
@@ -42,6 +50,7 @@ OPTIONS = (
 )
 WAITS = ("acked", "read", "leased")
 TIMEOUT_SECONDS = 60.0
+HEADER = ("role", "to", "id", "reply_to", "correlation")
 REPEATED = ("--as", "--role", "--to", "--reply-to", "--correlation", "--dialect", "--store")
 USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
 HELP = f"""{USAGE_LINE} [options]
@@ -58,135 +67,165 @@ file, 4 not acked in time, 64 wrong usage, 1 anything else.
 
 
 class SendCommand(NamedTuple):
-    """What was asked for, understood."""
-
     sender: str
-    role: str | None
-    to: str | None
-    id: str | None
-    reply_to: str | None
-    correlation: str | None
-    until: str | None
+    options: ParsedOptions
     timeout: float
-    as_json: bool
-    quiet: bool
-    lines: bool
-    dialect: str | None
     bytes_max: int  # of a message
-    repeated: str  # the options, with a blank before each, that make a second command send as this one did
+
+    def fix_command(self, path: str) -> str:
+        role = shell_word(self.options.get("--role") or self.sender)  # `fix` knows roles, not names
+        return f"telex fix {file_word(path)} --as {role}{self.options.repeat('--dialect')}"
 
 
 def run(args: list[str]) -> int:
-    """Send what the command line names, say what became of it, and return the exit code."""
-    parsed_options = parse(args, OPTIONS)
-    if "--help" in parsed_options.options:
-        sys.stdout.write(HELP % help_text(OPTIONS))
+    """Send the messages of the command line, print the receipts, and return the exit code."""
+    options = parse(args, OPTIONS, HELP)
+    if options is None:
         return DONE
-    task = _task(parsed_options)
-    files = files_in(parsed_options.operands)
-    many = len(files) > 1 or has_lines(files[0], task.lines)
-    if many and (task.id or task.until):
-        raise CommandError(f"{'--id' if task.id else '--wait'} is for one message, and here may be several")
-    settings = settings_here(task.dialect)
-    task = task._replace(bytes_max=settings.limits.message_bytes_max)
-    with opened(parsed_options.options.get("--store"), settings) as bus:
-        return _many(bus, files, task) if many else _one(bus, files[0], task)
+    sender, timeout = _checked(options)
+    files = files_in(options.operands)
+    is_batch = len(files) > 1 or has_lines(files[0], options.has("--jsonl"))
+    if is_batch and (options.has("--id") or options.has("--wait")):
+        name = "--id" if options.has("--id") else "--wait"
+        raise CommandError(f"{name} is for one message, and here may be several")
+    settings = settings_here(options.get("--dialect"))
+    task = SendCommand(sender, options, timeout, settings.limits.message_bytes_max)
+    with opened(options.get("--store"), settings) as bus:
+        return _send_batch(bus, files, task) if is_batch else _send_one(bus, files[0], task)
 
 
-def _task(parsed_options: ParsedOptions) -> SendCommand:
-    options = parsed_options.options
-    if not parsed_options.operands:
+def _checked(options: ParsedOptions) -> tuple[str, float]:
+    """Sender and timeout, after the options are checked."""
+    until, timeout = options.get("--wait"), options.get("--timeout")
+    if not options.operands:
         raise CommandError(f"nothing to send: {USAGE_LINE}")
-    until = options.get("--wait")
     if until is not None and until not in WAITS:
         raise CommandError(f"--wait takes {', '.join(WAITS)}, not {shown(until)}")
-    if until is None and "--timeout" in options:
+    if until is None and timeout is not None:
         raise CommandError("--timeout needs --wait, such as --wait acked")
     sender = acting_agent(options.get("--as"), options.get("--store"))
     if not sender:
         raise CommandError(f"no sender: {USAGE_LINE}, or set {AGENT}")
-    return SendCommand(
-        sender=sender,
-        role=options.get("--role"),
-        to=options.get("--to"),
-        id=options.get("--id"),
-        reply_to=options.get("--reply-to"),
-        correlation=options.get("--correlation"),
-        until=until,
-        timeout=_seconds(options.get("--timeout")),
-        as_json="--json" in options,
-        quiet="--quiet" in options,
-        lines="--jsonl" in options,
-        dialect=options.get("--dialect"),
-        bytes_max=LIMITS.message_bytes_max,
-        repeated="".join(f" {name} {shell_word(options[name])}" for name in REPEATED if name in options),
-    )
+    return sender, TIMEOUT_SECONDS if timeout is None else _seconds(timeout)
 
 
-def _seconds(given: str | None) -> float:
-    if given is None:
-        return TIMEOUT_SECONDS
-    whole, _, part = given.partition(".")
-    if not (whole + part).isdecimal() or not given.isascii() or len(given) > 9:
-        raise CommandError(f"--timeout takes seconds, such as 60 or 0.5, not {shown(given)}")
-    return float(given)
+def _seconds(text: str) -> float:
+    whole, _, part = text.partition(".")
+    if not (whole + part).isdecimal() or not text.isascii() or len(text) > 9:
+        raise CommandError(f"--timeout takes seconds, such as 60 or 0.5, not {shown(text)}")
+    return float(text)
 
 
-# --- one message ------------------------------------------------------------------------------------------------------
-
-
-def _one(bus: "SyncBus", path: str, task: SendCommand) -> int:
+def _send_one(bus: "SyncBus", path: str, task: SendCommand) -> int:
     [(_, raw, _)] = pieces(path, task.bytes_max, lines=False)
     receipt = _send(bus, raw, path, task)
-    tell(receipt, fix=fix_command(path, task), as_json=task.as_json, quiet=task.quiet)
+    quiet = task.options.has("--quiet")
+    print_receipt(receipt, fix=task.fix_command(path), as_json=task.options.has("--json"), quiet=quiet)
     if not receipt.accepted:
         return REFUSED
-    if task.until is None:
-        return DONE
-    from telex.surfaces.cli.delivery_wait import wait_for
-
-    return wait_for(bus, receipt, task)
+    until = task.options.get("--wait")
+    return _wait(bus, receipt, task, until) if until else DONE
 
 
-def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt":
-    try:
-        return bus.send(
-            raw,
-            sender=task.sender,
-            role=task.role,
-            to=task.to,
-            id=task.id,
-            reply_to=task.reply_to,
-            correlation=task.correlation,
-        )
-    except OutcomeUnknown as error:
-        again = f"telex send{task.repeated} --id {shell_word(error.id or 'ID')} {shell_word(path)}"
-        say = f"outcome unknown: send again with the same id: {again}"
-        raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
-
-
-def fix_command(path: str, task: SendCommand) -> str:
-    """`fix` knows roles, not names; who sends under another name says its role."""
-    if path.startswith("-") and path != STDIN:
-        path = os.path.join(os.curdir, path)  # a file, though it looks like an option
-    dialect = f" --dialect {shell_word(task.dialect)}" if task.dialect else ""
-    return f"telex fix {shell_word(path)} --as {shell_word(task.role or task.sender)}{dialect}"
-
-
-# --- many -------------------------------------------------------------------------------------------------------------
-
-
-def _many(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
-    """Each message by itself: what is told is stored, whatever becomes of those behind it."""
-    stay_for_long()
-    refused = False
+def _send_batch(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
+    """Send each message by itself: a printed receipt holds whatever happens to the messages after it."""
+    enable_gc()
+    is_refused, as_json, quiet = False, task.options.has("--json"), task.options.has("--quiet")
     for path in files:
-        for number, raw, _ in pieces(path, task.bytes_max, lines=has_lines(path, task.lines)):
+        for number, raw, _ in pieces(path, task.bytes_max, lines=has_lines(path, task.options.has("--jsonl"))):
             place = f"{path}:{number}" if number else path
             try:
                 receipt = _send(bus, raw, path, task)
             except CommandError as error:
                 raise CommandError(f"{shown(place)}: {error.say}", error.code) from error
-            tell(receipt, fix=fix_command(path, task), as_json=task.as_json, quiet=task.quiet, place=place)
-            refused = refused or not receipt.accepted
-    return REFUSED if refused else DONE
+            print_receipt(receipt, fix=task.fix_command(path), as_json=as_json, quiet=quiet, place=place)
+            is_refused = is_refused or not receipt.accepted
+    return REFUSED if is_refused else DONE
+
+
+def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt":
+    header = {name: task.options.get(f"--{name.replace('_', '-')}") for name in HEADER}
+    try:
+        return bus.send(raw, sender=task.sender, **header)
+    except OutcomeUnknown as error:
+        again = f"telex send{task.options.repeat(*REPEATED)} --id {shell_word(error.id or 'ID')} {shell_word(path)}"
+        say = f"outcome unknown: send again with the same id: {again}"
+        raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
+
+
+# --- receipts ---------------------------------------------------------------------------------------------------------
+def print_receipt(
+    receipt: "Receipt", *, fix: str, as_json: bool, quiet: bool = False, place: str | None = None
+) -> None:
+    """Print a stored message on stdout, a refused one on stderr. `fix` is the command that would fix it."""
+    if receipt.accepted and quiet:
+        return
+    if as_json:
+        print_json(receipt_facts(receipt) | ({} if place is None else {"source": place}))
+    if not as_json or (not receipt.accepted and stderr_has_its_own_reader()):
+        screen = Screen(sys.stdout if receipt.accepted else sys.stderr)
+        screen.line(*(_stored(receipt, screen) if receipt.accepted else _refused(receipt, fix, screen, place)))
+    sys.stdout.flush()  # the next message may take a while, and this one is on disk
+
+
+def receipt_facts(receipt: "Receipt") -> dict[str, Any]:
+    findings = [finding._asdict() for finding in receipt.findings]
+    return receipt._asdict() | {"to": list(receipt.to), "findings": findings}
+
+
+def _stored(receipt: "Receipt", screen: Screen) -> list[str]:
+    word = "duplicate" if receipt.duplicate else "stored"
+    first, *others = wrapped(f"{shown(receipt.id)} for {inboxes(receipt.to)}", screen.width, len(word) + 1)
+    return [f"{screen.paint(word, 'green')} {first}", *others, *finding_lines(receipt.findings, screen)]
+
+
+def inboxes(names: tuple[str, ...]) -> str:
+    """`lead, qa and 12 more`, or `nobody`."""
+    listed = [shown(name) for name in names[:INBOXES_SHOWN_MAX]]
+    left = len(names) - len(listed)
+    return ", ".join(listed) + (f" and {left} more" if left else "") if listed else "nobody"
+
+
+def _refused(receipt: "Receipt", fix: str, screen: Screen, place: str | None) -> list[str]:
+    what = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
+    where = f"  {screen.paint(shown(place), 'bold')}" if place else ""
+    lines = [f"{screen.paint('refused ', 'red')}{where}  {what}", *finding_lines(receipt.findings, screen)]
+    if receipt.fixed is None:
+        return lines
+    if screen.is_terminal:
+        return [*lines, *fix_lines(fix, screen, certain=receipt.certain)]
+    return [*lines, "", fix_head(receipt.fixed, certain=receipt.certain), _compact(receipt.fixed)]
+
+
+def _compact(text: str) -> str:
+    """JSON on one line, front matter as it is; both escaped."""
+    return json_line(json.loads(text)) if text.startswith("{") else shown_block(text.removesuffix("\n"))
+
+
+# --- send --wait ------------------------------------------------------------------------------------------------------
+def _wait(bus: "SyncBus", receipt: "Receipt", task: SendCommand, until: str) -> int:
+    """Wait until the message has the requested state, or print why it does not."""
+    from telex.model.delivery import OPEN
+    from telex.surfaces.cli.render import span
+
+    history = bus.settled(receipt.id, sender=task.sender, until=until, timeout=task.timeout)
+    lacking = tuple(delivery.inbox for delivery in history.deliveries if not _reached(history, delivery.seq, until))
+    reached = bool(history.deliveries) and not lacking  # imported history has no deliveries
+    if task.options.has("--json"):
+        print_json({"id": receipt.id, "state": history.state, "reached": reached, "lacking": lacking})
+    elif reached and not task.options.has("--quiet"):
+        took = history.events[-1].at - history.message.at if history.events else 0.0
+        names = inboxes(tuple(delivery.inbox for delivery in history.deliveries))
+        sys.stdout.write(f"{until} by {names} after {span(took)}\n")
+    if reached:
+        return DONE
+    is_open = any(delivery.state in OPEN for delivery in history.deliveries)
+    end = f"within {span(task.timeout)}; it stays stored" if is_open else f"and will not be: it is {history.state}"
+    sys.stderr.write(f"telex: not {until} by {inboxes(lacking)} {end} (see telex why {shown(receipt.id)})\n")
+    return TIMED_OUT if is_open else FAILED
+
+
+def _reached(history: "MessageHistory", delivery: int, until: str) -> bool:
+    """A leased delivery was read, and an acked one was leased."""
+    kinds = {event.kind for event in history.events if event.delivery == delivery}
+    return bool(kinds & {"acked": {"acked"}, "leased": {"leased", "acked"}, "read": {"read", "leased", "acked"}}[until])

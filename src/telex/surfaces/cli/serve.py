@@ -1,30 +1,52 @@
-"""`telex serve`: run a hub, which opens the bus to other machines, programs and people."""
+"""`telex serve`, `telex mcp` and `telex demo`: the hub, the MCP server of one coding agent, and the demo team."""
 
 import gc
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from time import sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from telex.surfaces.cli.bus_connection import MEMORY, explained, settings_here, stay_for_long, store_path
-from telex.surfaces.cli.bus_options import grouped, store_option, text_option
-from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
-from telex.surfaces.cli.output import shown
-from telex.surfaces.cli.time_text import stamp
+from telex.demo.narration import SIGNS, Happening, Scene, Sign
+from telex.model.finding import Finding
+from telex.surfaces.cli.connection import (
+    AGENT,
+    MEMORY,
+    acting_agent,
+    enable_gc,
+    explained,
+    settings_here,
+    store_path,
+)
+from telex.surfaces.cli.options import (
+    command,
+    flag,
+    grouped,
+    member_role_option,
+    store_option,
+    text_option,
+)
+from telex.surfaces.cli.output import Screen, json_line, shell_word, shown, wrapped
+from telex.surfaces.cli.render import stamp
+from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, REFUSED, CommandError
 
 if TYPE_CHECKING:
     from telex.config import Settings
+    from telex.demo.runner import DemoRun
     from telex.surfaces.http.server import BoundSockets, ServerOptions
     from telex.surfaces.http.token_file import TokenFile
 
+# --- serve ------------------------------------------------------------------------------------------------------------
+
 HOST, PORT = "127.0.0.1", 4477
-GARBAGE = (50_000, 20, 50)  # gc thresholds: with Python's own, collecting takes a third of the time of a send
-NEEDS = "telex serve needs more than the core: pip install 'telex[serve]'"
+GARBAGE = (50_000, 20, 50)  # gc thresholds: with the default, collecting takes a third of the time of a send
+NEEDS = "telex {0} needs more than the core: pip install 'telex[{0}]'"
+HOST_NAME = "Also accept this host name, such as hub.example.org or, behind a proxy, hub.example.org:8443."
 
 
 class ListenOptions(NamedTuple):
@@ -34,54 +56,64 @@ class ListenOptions(NamedTuple):
     tokens_only: bool
 
 
-@click.command("serve")
-@text_option("--host", "ADDRESS", f"Address to listen on; {HOST} (this machine only) if not given.")
-@click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65_535),
-    default=PORT,
-    help=f"Port; {PORT} if not given; 0 for any free port.",
+class ServeOptions(NamedTuple):
+    demo: bool
+    open_page: bool
+    log: bool
+    as_json: bool
+
+
+@command(
+    "serve",
+    text_option("--host", "ADDRESS", f"Address to listen on; {HOST} (this machine only) if not given."),
+    click.option(
+        "--port",
+        metavar="N",
+        type=click.IntRange(0, 65_535),
+        default=PORT,
+        help=f"Port; {PORT} if not given; 0 for any free port.",
+    ),
+    click.option("--host-name", "names", metavar="NAME", multiple=True, help=HOST_NAME),
+    flag("--tokens-only", "Require a token from local clients too."),
+    flag("--demo", "Run a demo team, in a store of its own."),
+    flag("--open", "Open the page in a browser.", "open_page"),
+    flag("--log", "Log each request to stderr."),
+    flag("--json", "Print the address as a line of JSON on stdout.", "as_json"),
+    store_option,
+    grouped(listen=ListenOptions, options=ServeOptions),
 )
-@click.option(
-    "--host-name", "names", metavar="NAME", multiple=True,
-    help="Also accept this host name, such as hub.example.org or, behind a proxy, hub.example.org:8443.",
-)  # fmt: skip
-@click.option("--tokens-only", is_flag=True, help="Require a token from local clients too.")
-@click.option("--demo", is_flag=True, help="Run a demo team, in a store of its own.")
-@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
-@click.option("--log", is_flag=True, help="Log each request to stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON on stdout.")
-@store_option
-@grouped(listen=ListenOptions)
-def command(listen: ListenOptions, demo: bool, open_page: bool, log: bool, as_json: bool, store: str | None) -> int:
+def serve_command(listen: ListenOptions, options: ServeOptions, store: str | None) -> int:
     """Run a hub: the bus over HTTP, live events, MCP and the web page.
 
     Local clients name themselves, as on the command line. Clients on other machines need a token (telex token
     create). Ctrl-C ends it.
     """
-    _have_the_extra()
+    _require_packages()
+    from telex.demo.environment import prepare
+    from telex.demo.loop import SETTINGS
     from telex.surfaces.http.server import ServerOptions
+    from telex.surfaces.http.token_file import TokenFile, tokens_path
 
-    settings = _demo_settings() if demo else settings_here()
+    settings = SETTINGS if options.demo else settings_here()
     with _listening(listen.host or HOST, listen.port) as listening:
-        path = _demo_path(store) if demo else store_path(store)
-        tokens = _tokens(path)
-        _refuse_strangers(listening, tokens, listen.tokens_only)
-        how = ServerOptions(
+        with explained():
+            path = prepare(store) if options.demo else store_path(store)
+        tokens = None if path == MEMORY else TokenFile(tokens_path(path))
+        _require_token(listening, tokens, listen.tokens_only)
+        server = ServerOptions(
             listening,
             tokens,
             _names(listen.names),
             listen.tokens_only,
-            log=_line if log else None,
+            log=_log if options.log else None,
             limits=settings.hub_limits(),
         )
         with explained():
-            _run(path, settings, how, _told(path, how, demo=demo, open_page=open_page, as_json=as_json), demo=demo)
+            _serve(path, settings, server, options)
     return DONE
 
 
-def _have_the_extra() -> None:
+def _require_packages() -> None:
     try:
         import httptools  # noqa: F401 - the last package that an incomplete installation lacks
         import uvicorn  # noqa: F401
@@ -90,7 +122,7 @@ def _have_the_extra() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "telex":
             raise
-        raise CommandError(NEEDS, FAILED) from error
+        raise CommandError(NEEDS.format("serve"), FAILED) from error
 
 
 @contextmanager
@@ -123,13 +155,7 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _tokens(path: str) -> "TokenFile | None":
-    from telex.surfaces.http.token_file import TokenFile, tokens_path
-
-    return None if path == MEMORY else TokenFile(tokens_path(path))
-
-
-def _refuse_strangers(listening: "BoundSockets", tokens: "TokenFile | None", tokens_only: bool) -> None:
+def _require_token(listening: "BoundSockets", tokens: "TokenFile | None", tokens_only: bool) -> None:
     """Refuse to listen beyond this machine while there is no valid token."""
     from telex.surfaces.http.server import is_only_here
 
@@ -143,94 +169,52 @@ def _refuse_strangers(listening: "BoundSockets", tokens: "TokenFile | None", tok
     raise CommandError(f"{why}, and there is no valid token: {make}", REFUSED)
 
 
-# --- running ----------------------------------------------------------------------------------------------------------
-
-
-def _told(path: str, how: "ServerOptions", *, demo: bool, open_page: bool, as_json: bool) -> Callable[[], None]:
-    """Callback that prints the address once the hub answers."""
-    address = how.listening.address
-
-    def ready() -> None:
-        stream = sys.stdout if as_json else sys.stderr
-        words = f"the hub is at {address}{_playing(path) if demo else ''} (Ctrl-C ends it)"
-        stream.write(
-            (json_line({"url": address, "port": how.listening.port, "store": path}) if as_json else words) + "\n"
-        )
-        stream.flush()
-        if open_page:
-            _open(address)
-
-    return ready
-
-
-def _run(path: str, settings: "Settings", how: "ServerOptions", ready: Callable[[], None], *, demo: bool) -> None:
+def _serve(path: str, settings: "Settings", server: "ServerOptions", options: ServeOptions) -> None:
     from telex.connection import connect
     from telex.surfaces.http.server import serve
 
     async def main() -> None:
         async with connect(path, settings=settings) as bus:
-            with _demo(path) if demo else _nothing():
-                await serve(bus, settings, how, ready)
+            with _demo_team(path) if options.demo else nullcontext():
+                await serve(bus, settings, server, lambda: _print_address(path, server, options))
 
-    stay_for_long()
+    enable_gc()
     gc.set_threshold(*GARBAGE)
-    _loop()(main())
-
-
-def _loop() -> "Callable[..., None]":
     try:
-        import uvloop
+        import uvloop as loop
     except ModuleNotFoundError:  # not on Windows
-        import asyncio
-
-        return asyncio.run
-    return uvloop.run
+        import asyncio as loop  # type: ignore[no-redef]
+    loop.run(main())
 
 
-def _open(address: str) -> None:
-    import threading
-    import webbrowser
+def _print_address(path: str, server: "ServerOptions", options: ServeOptions) -> None:
+    """Print the address once the hub answers."""
+    address, stream = server.listening.address, sys.stdout if options.as_json else sys.stderr
+    demo = f", with a demo team in {shown(os.path.dirname(path) or '.')}" if options.demo else ""
+    facts = {"url": address, "port": server.listening.port, "store": path}
+    stream.write((json_line(facts) if options.as_json else f"the hub is at {address}{demo} (Ctrl-C ends it)") + "\n")
+    stream.flush()
+    if options.open_page:
+        import webbrowser
 
-    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _line(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(f"{stamp(time.time())} {text}\n")
     sys.stderr.flush()
 
 
-# --- the demo ---------------------------------------------------------------------------------------------------------
-
-
-def _demo_settings() -> "Settings":
-    from telex.demo.loop import SETTINGS
-
-    return SETTINGS
-
-
-def _demo_path(store: str | None) -> str:
-    from telex.demo.environment import prepare
-
-    with explained():
-        return prepare(store)
-
-
-def _playing(path: str) -> str:
-    return f", with a demo team in {shown(os.path.dirname(path) or '.')}"
-
-
 @contextmanager
-def _demo(path: str) -> Iterator[None]:
+def _demo_team(path: str) -> Iterator[None]:
     """Run the demo team in a thread with a bus of its own, as another process would."""
-    import threading
-
     from telex.demo.loop import keep_playing
 
-    def trouble(error: Exception) -> None:
+    def report(error: Exception) -> None:
         sys.stderr.write(f"the demo team restarts: {shown(str(error) or type(error).__name__)}\n")
 
     stop = threading.Event()
-    thread = threading.Thread(target=keep_playing, args=(path, os.path.dirname(path) or ".", stop, trouble))
+    thread = threading.Thread(target=keep_playing, args=(path, os.path.dirname(path) or ".", stop, report))
     thread.start()
     try:
         yield
@@ -239,6 +223,185 @@ def _demo(path: str) -> Iterator[None]:
         thread.join()
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+# --- mcp --------------------------------------------------------------------------------------------------------------
+
+STORE = "TELEX_STORE"
+
+
+@command(
+    "mcp",
+    text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", "agent", "agents"),
+    member_role_option,
+    text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477."),
+    flag("--structured", "Add structured content to each result, for programs."),
+    store_option,
+)
+def mcp_command(agent: str | None, role: str | None, hub: str | None, structured: bool, store: str | None) -> int:
+    """Run an MCP server on stdio for one coding agent, which starts this command.
+
+    \b
+      claude mcp add telex -- telex mcp --as dev
+      codex mcp add telex -- telex mcp --as dev
+
+    The agent's name is set here; no tool argument can change it. It needs no hub.
+    """
+    if hub and store:
+        raise CommandError("give --hub or --store, not both")
+    if hub is None and (store or os.environ.get(STORE)) == MEMORY:
+        raise CommandError("an in-memory store ends with this command: give a file with --store")
+    where = hub or store
+    try:
+        name = acting_agent(agent, where)
+    except CommandError as error:  # the hub does not answer now; the server starts and reports it
+        sys.stderr.write(f"{error.say}\n")
+        name = None
+    try:
+        import asyncio
+        import signal
+
+        from telex.surfaces.mcp.context import Identity
+        from telex.surfaces.mcp.stdio import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette", "pydantic"):
+            raise
+        raise CommandError(NEEDS.format("mcp"), FAILED) from error
+    enable_gc()
+    # A thread blocks on stdin, so an interrupt ends the process. The store is not harmed.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        sys.stderr.write("telex mcp is started by a coding tool and talks to it on stdio; Ctrl-C ends it\n")
+    with explained():
+        asyncio.run(serve(Identity(name, role) if name else None, where, structured=structured))
+    return DONE
+
+
+# --- demo -------------------------------------------------------------------------------------------------------------
+
+SYMBOLS: dict[Sign, tuple[str, str]] = {
+    "stored": ("✓", "green"),
+    "refused": ("✗", "red"),
+    "asked": ("?", "yellow"),
+    "warned": ("!", "yellow"),
+    "climbed": ("↑", "yellow"),
+    "stopped": ("■", "green"),
+    "looked": ("·", "dim"),
+}
+_SEVERITIES = {"refusal": "red", "warning": "yellow", "note": "dim"}
+_TIME, _PAIR = 6, 17
+_INDENT = _TIME + 2 + 1 + 1 + _PAIR + 2
+_LEGEND_WIDTH = 39
+
+
+TO_TRY = {
+    "why update-2": "why it was refused",
+    "contract show 1-1": "the contract and its widening",
+    "trace 1-1-T2": "a conversation as a diagram",
+    "escalations --all": "the steps of an escalation",
+    "approvals --all": "who approved what",
+    "team": "its members",
+    "events": "everything that happened",
+}
+
+demo_store_option = click.option(
+    "--store",
+    metavar="PATH",
+    help="Store to use, in a folder that is created anew each time; .telex-demo/telex.db if not given.",
+)
+
+
+@command("demo", flag("--fast", "Do not pause between the scenes."), demo_store_option)
+def demo_command(fast: bool, store: str | None) -> int:
+    """Watch eight agents make one change: a contract, a refusal, an approval, an escalation, a review, a shutdown.
+
+    It takes a minute and leaves a store to explore.
+    """
+    from telex.demo.runner import playing
+
+    screen = Screen(sys.stdout)
+    enable_gc()
+    with explained(), playing(store) as play:
+        try:
+            _play(play, screen, fast=fast)
+        except KeyboardInterrupt:
+            screen.line(f"\nstopped here; what has happened so far is in {shown(play.path)}")
+            return INTERRUPTED
+    return DONE
+
+
+def _play(play: "DemoRun", screen: Screen, *, fast: bool) -> None:
+    screen.line(*opening(screen))
+    scenes = 0
+    for happening in play.story:
+        scenes += isinstance(happening, Scene)
+        screen.line(*lines(happening, scenes, screen))
+        screen.stream.flush()
+        if not fast:
+            sleep(seconds_to_read(happening))
+    refused = {message.seq: message.refused for _, message in play.bus.events() if message is not None}
+    counts = f"{len(refused)} messages were sent, and {sum(refused.values())} of them refused"
+    screen.line("", f"{screen.paint('Over.', 'bold')} {counts}. Explore it:", *_commands_to_try(play, screen))
+
+
+def _commands_to_try(play: "DemoRun", screen: Screen) -> list[str]:
+    store = shell_word(play.path.removesuffix("/telex.db"))
+    commands = {f"telex {words} --store {store}": purpose for words, purpose in TO_TRY.items()}
+    widest = max(map(len, commands))
+    if screen.width is not None and widest + 4 + max(map(len, commands.values())) > screen.width:
+        return [f"  {line}" for line in commands]
+    return [f"  {line:<{widest}}  {screen.paint(purpose, 'dim')}" for line, purpose in commands.items()]
+
+
+def opening(screen: Screen) -> list[str]:
+    """Title, cast and legend of the demo."""
+    from telex.demo.agents import CAST
+
+    signs = [f"{_painted(sign, screen)} {says}" + " " * (_LEGEND_WIDTH - len(says) - 2) for sign, says in SIGNS.items()]
+    pairs = ["  " + "".join(signs[at : at + 2]).rstrip() for at in range(0, len(signs), 2)]
+    return [
+        screen.paint("Eight agents make one change", "bold"),
+        screen.paint("on a real bus, by the clock of the story: half an hour passes in a minute", "dim"),
+        "",
+        f"  {' · '.join(CAST)}",
+        "",
+        *pairs,
+    ]
+
+
+def lines(happening: Happening, number: int, screen: Screen) -> Iterator[str]:
+    """Lines of a scene's title or of an event; `number` counts the scenes."""
+    if isinstance(happening, Scene):
+        yield ""
+        head = f"{number}  {happening.title}"
+        first, *others = wrapped(happening.says, screen.width, len(head) + 1)
+        yield f"{screen.paint(head, 'bold')} {screen.paint(first, 'dim')}"
+        yield from (screen.paint(" " * (len(head) + 1) + more, "dim") for more in others)
+        return
+    pair = f"{happening.who} → {happening.whom}" if happening.whom is not None else happening.who
+    first, *others = wrapped(shown(happening.what), screen.width, _INDENT)
+    clock = f"{int(happening.at) // 60}:{int(happening.at) % 60:02d}"
+    yield f"{screen.paint(f'{clock:>{_TIME}}', 'dim')}  {_painted(happening.sign, screen)} {pair:<{_PAIR}}  {first}"
+    yield from (" " * _INDENT + more for more in others)
+    for finding in happening.why:
+        yield from _finding_lines(finding, screen)
+
+
+def _painted(sign: Sign, screen: Screen) -> str:
+    symbol, colour = SYMBOLS[sign]
+    return screen.paint(symbol, colour)
+
+
+def _finding_lines(finding: Finding, screen: Screen) -> Iterator[str]:
+    """A finding: its code in its colour, then its text."""
+    code = f"{shown(finding.code)}:"
+    first, *others = wrapped(f"{code} {shown(finding.say)}", screen.width, _INDENT)
+    painted = screen.paint(code, _SEVERITIES[finding.severity])
+    yield " " * _INDENT + painted + screen.paint(first.removeprefix(code), "dim")
+    yield from (" " * _INDENT + screen.paint(more, "dim") for more in others)
+
+
+def seconds_to_read(happening: Happening) -> float:
+    """Pause before the next line."""
+    if isinstance(happening, Scene):
+        return 1.2 + len(happening.says) / 60
+    words = len(happening.what) + sum(len(finding.say) for finding in happening.why)
+    return min(0.6 + words / 90, 2.6)

@@ -7,7 +7,7 @@ from telex.config import Settings
 from telex.dialects.schema import Dialect
 from telex.ports.bus import Bus
 from telex.project import root_of
-from telex.surfaces.cli.guard_disk import LinkResolver, from_root
+from telex.surfaces.cli.guard import LinkResolver, from_root
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 
 

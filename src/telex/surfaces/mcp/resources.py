@@ -8,7 +8,7 @@ from telex.dialects.schema import Dialect
 from telex.errors import NotFound
 from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
 from telex.generate.roles import participants
-from telex.surfaces.cli.message_text import text_of
+from telex.surfaces.cli.render import text_of
 from telex.surfaces.mcp.context import CallContext
 from telex.surfaces.mcp.text import DATA, fitting, head_of, marked
 from telex.trace import tree

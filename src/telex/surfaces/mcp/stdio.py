@@ -22,7 +22,7 @@ from telex.errors import NotAMember
 from telex.model.digest import digest_of
 from telex.ports.bus import Bus
 from telex.stores.disk import open_file
-from telex.surfaces.cli.bus_connection import is_there as store_exists
+from telex.surfaces.cli.connection import is_there as store_exists
 from telex.surfaces.cli.output import shown
 from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal

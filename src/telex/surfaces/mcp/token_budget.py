@@ -14,10 +14,8 @@ from telex.model.event import CHANGES
 from telex.model.message import Lease, Message, Rendering
 from telex.protocol import plain
 from telex.protocol.codec import BASE64
-from telex.surfaces.cli.inbox import state_of
-from telex.surfaces.cli.message_text import text_of
 from telex.surfaces.cli.output import shown
-from telex.surfaces.cli.time_text import ago
+from telex.surfaces.cli.render import ago, state_of, text_of
 from telex.surfaces.mcp.result import ToolResult
 from telex.surfaces.mcp.text import DATA, MARK, NOTE, fitting, gist, head_of, lease_line, marked, size_of
 from telex.surfaces.mcp.tools import TOKENS_MIN

@@ -12,9 +12,9 @@ from telex.model.message import Message, Rendering
 from telex.ports.bus import MessageHistory, Presence
 from telex.protocol import plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
-from telex.surfaces.cli.check_output import answer_of, json_line
-from telex.surfaces.cli.output import shown, what
-from telex.surfaces.cli.time_text import ago, clock_time
+from telex.surfaces.cli.check import answer_of
+from telex.surfaces.cli.output import json_line, shown, what
+from telex.surfaces.cli.render import ago, clock_time
 from telex.surfaces.cli.why import story_lines
 from telex.surfaces.http.size_limits import LOOK_BYTES, within_bytes
 from telex.surfaces.mcp.context import CallContext
