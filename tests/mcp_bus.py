@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mcp import Client
 
 from telex.config import Settings
-from telex.http_client.problems import error_in
+from telex.http_client.bus import error_in
 from telex.model.contracts import PathVerdict
 from telex.model.delivery import Delivery
 from telex.model.finding import Finding
@@ -19,8 +19,8 @@ from telex.model.message import Lease
 from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.protocol import encoded, made
-from telex.surfaces.mcp.context import CallContext, Identity
 from telex.surfaces.mcp.server import make_server
+from telex.surfaces.mcp.tool_calls import CallContext, Identity
 
 Run = Callable[[Any], Any]
 

@@ -21,9 +21,9 @@ from telex.config import Settings
 from telex.connection import connect
 from telex.ports.bus import Bus
 from telex.surfaces.http.caller import AT_HOME, Caller
-from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.http import mcp_app
 from telex.surfaces.mcp.server import make_server
+from telex.surfaces.mcp.tool_calls import CallContext, Identity, ProjectFiles
 
 TELEX = str(Path(sys.executable).parent / "telex")
 OLD, NEW, PROBED = "legacy", "2026-07-28", "auto"

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from telex.config import Settings, load
-from telex.config.docs import settings_page
-from telex.config.example import example
-from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM
+from telex.config.__main__ import settings_page
+from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM, example
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
 from telex.model.hub_limits import HUB_LIMITS, HubLimits

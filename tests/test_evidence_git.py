@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import telex.evidence.git
-from telex.evidence.claims import look
+import telex.evidence
+from telex.evidence import look
 from telex.ports.evidence import EvidenceResult
 from telex.testing import FakeClock
 from tests.bus_team import Team, open_team, speech_of, team
@@ -22,7 +22,7 @@ __all__ = ["open_team", "team"]
 
 @pytest.fixture(autouse=True)
 def git_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telex.evidence.git, "_silent_until", float("-inf"))
+    monkeypatch.setattr(telex.evidence, "_silent_until", float("-inf"))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_git_that_is_not_well_makes_no_claim(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     commit = repository.commit({"a.py": "1"})
-    monkeypatch.setattr(telex.evidence.git, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(telex.evidence, "ANSWER_SECONDS", 0.2)
     calls = impostor(tmp_path, script, monkeypatch)
     assert asked(repository, commit, "a.py") is None
     assert calls.exists()
@@ -64,14 +64,14 @@ def test_a_git_that_is_not_well_makes_no_claim(
 def test_a_git_that_hung_is_left_alone_for_a_while(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telex.evidence.git, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(telex.evidence, "ANSWER_SECONDS", 0.05)
     clock = FakeClock()
-    monkeypatch.setattr("telex.evidence.git.time.monotonic", clock.now)
+    monkeypatch.setattr("telex.evidence.time.monotonic", clock.now)
     calls = impostor(tmp_path, "exec sleep 30", monkeypatch)
     for _ in range(5):
         assert asked(repository, NOWHERE) is None
     assert len(calls.read_text().splitlines()) == 1
-    clock.leap(telex.evidence.git.SULKING_SECONDS + 1)
+    clock.leap(telex.evidence.SULKING_SECONDS + 1)
     assert asked(repository, NOWHERE) is None
     assert len(calls.read_text().splitlines()) == 2
 
@@ -87,8 +87,8 @@ def test_without_git_nothing_is_claimed(repository: Repository, monkeypatch: pyt
 def test_a_repository_of_somebody_else_is_left_alone(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = repository.commit({"a.py": "1"})
     assert asked(repository, commit) == EvidenceResult(commit)
-    environment = {**telex.evidence.git._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
-    monkeypatch.setattr(telex.evidence.git, "_ENVIRONMENT", environment)
+    environment = {**telex.evidence._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    monkeypatch.setattr(telex.evidence, "_ENVIRONMENT", environment)
     assert asked(repository, commit) is None
     assert asked(repository, None, "a.py") is None
 
@@ -177,7 +177,7 @@ def test_no_commit_is_an_option_or_a_revision(
 ) -> None:
     Repository(tmp_path).commit({"a.py": "1"})
     bus = team.other()  # it looks for a repository when it is opened
-    monkeypatch.setattr("telex.evidence.claims.look", never)
+    monkeypatch.setattr("telex.evidence.look", never)
     assert mark(report(team, name, bus=bus)) is None
 
 
@@ -253,7 +253,7 @@ def test_only_what_is_true_is_remembered(team: Team, tmp_path: Path, monkeypatch
         looks.append(name)
         return look(top, folder, name, files)
 
-    monkeypatch.setattr("telex.evidence.claims.look", counted)
+    monkeypatch.setattr("telex.evidence.look", counted)
     bus = team.other()
     for number in range(3):
         assert mark(report(team, commit, "a.py", bus=bus, id=f"true-{number}")) == "verified"
@@ -272,7 +272,7 @@ import sys, telex
 with telex.connect("team.db") as bus:
     for text in {[*messages, json.dumps(vague)]!r}:
         assert bus.send(text, sender="dev", to="lead").accepted
-print([name for name in ("subprocess", "telex.evidence.git", "telex.evidence.claims") if name in sys.modules])
+print([name for name in ("subprocess", "telex.evidence", "telex.evidence") if name in sys.modules])
 """
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -146,7 +146,7 @@ def test_a_call_that_is_not_answered_is_told_before_the_client_gives_up(
         assert "find out whether it was stored" in nameless.text
         assert "Do it again" in (await dev.team()).text
 
-    monkeypatch.setattr("telex.surfaces.mcp.result.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("telex.surfaces.mcp.text.PATIENCE_SECONDS", 0.01)
     for tool in ("send", "team"):
         monkeypatch.setitem(tool_calls.CALLS, tool, silent)
     played(play, tmp_path)

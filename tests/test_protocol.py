@@ -18,8 +18,8 @@ from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.arguments import CODE, from_texts, from_tree
+from telex.protocol.codec import is_value, type_hints
 from telex.protocol.schema import SchemaBuilder
-from telex.protocol.type_hints import is_value, type_hints
 from telex.protocol.verbs import VERBS, EventRecord, answer_kind, arguments, work_state_kinds
 from tests.proofs import proves
 

@@ -83,7 +83,7 @@ class Connection:
         settings = load(os.getcwd()) if self._settings is None else self._settings
         url = hub_at(self._where, settings)
         if url is not None:
-            from telex.http_client.factory import open_remote, token_for
+            from telex.http_client.bus import open_remote, token_for
 
             is_named = bool(self._where or os.environ.get(STORE))
             token = token_for(url, self._token or os.environ.get(TOKEN), is_named=is_named)

@@ -1,17 +1,28 @@
-"""HTTP client of a hub: every method of `ports.bus`, documented there."""
+"""Conversion of a problem document to the receipt, finding or exception of a local bus."""
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from telex import errors
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
-from telex.errors import StoreError
-from telex.http_client.problems import error_in, finding_in, refusal_in, tree_of
-from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
+from telex.errors import InvalidValue, NotAMember, OutcomeUnknown, StoreError, StoreUnavailable, TelexError
+from telex.http_client.transport import (
+    AsyncTransport,
+    BlockingTransport,
+    HttpQuery,
+    HttpReply,
+    RetryTransport,
+    Transport,
+    is_loopback,
+)
+from telex.model.contracts import PathVerdict
 from telex.model.delivery import Delivery
 from telex.model.event import Event
 from telex.model.finding import Finding
+from telex.model.json_path import ROOT
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
@@ -20,12 +31,117 @@ from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
+from telex.validation.contracts import NOT_IN_PROJECT
+from telex.validation.project_paths import InvalidPath, Resolver, normal, real
 
 if TYPE_CHECKING:
-    from telex.model.contracts import PathVerdict
     from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownReport
     from telex.model.stall import Stall
+
+
+REFUSED, TOO_LARGE = 422, 413
+ARGUMENTS_WRONG = "arguments-wrong"
+_BY_CODE: dict[str, type[TelexError]] = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, TelexError) and "code" in vars(kind)
+}
+_WITH_ID: dict[type[TelexError], Callable[[str, str], TelexError]] = {
+    errors.OutcomeUnknown: errors.OutcomeUnknown,
+    errors.RequestTimedOut: errors.RequestTimedOut,
+    errors.RequestFailed: errors.RequestFailed,
+}
+
+
+def tree_of(body: bytes) -> dict[str, Any]:
+    """The document; an empty one where something in between has answered in its own words."""
+    try:
+        tree = decoded(body)
+    except ValueError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def refusal_in(status: int, body: bytes, id_: str | None) -> Receipt | None:
+    """The receipt of a message that was refused; None where this is no such answer."""
+    tree = tree_of(body)
+    if status == TOO_LARGE:  # the hub does not read on, so it has no receipt for it
+        say = str(tree.get("detail", "Send less: put large content into a file and send its path."))
+        return Receipt(False, id_ or "", "refused", findings=(Finding("too-large", ROOT, say),))
+    if status != REFUSED:
+        return None
+    try:
+        receipt = made(Receipt, tree | {"type": tree.get("message_type")})  # a problem has a type of its own
+    except CodecError:
+        return None
+    assert isinstance(receipt, Receipt)
+    return receipt
+
+
+def finding_in(status: int, body: bytes) -> Finding | None:
+    """What was found, where that is all there is to say."""
+    tree = tree_of(body)
+    try:
+        found = made(tuple[Finding, ...], tree.get("findings")) if status == REFUSED else ()
+    except CodecError:
+        return None
+    return found[0] if found else None
+
+
+def error_in(status: int, body: bytes) -> TelexError:
+    """The exception that a bus at hand would have raised."""
+    tree = tree_of(body)
+    code, say = str(tree.get("code", "")), str(tree.get("detail", ""))
+    kind = _BY_CODE.get(code)
+    if kind in _WITH_ID:
+        id_ = tree.get("id")
+        return OutcomeUnknown(say, id_) if kind is OutcomeUnknown else _WITH_ID[kind](say, str(id_ or ""))
+    if kind is not None:
+        return kind(say)
+    if status in (401, 403):
+        return NotAMember(say or "the hub requires a token: set TELEX_TOKEN.", code or "not-let-in")
+    if code == ARGUMENTS_WRONG:
+        return InvalidValue(say)
+    if status in (429, 502, 503, 504):
+        return StoreUnavailable(say or f"the hub is busy or unavailable (status {status}): try again.")
+    return StoreError(say or f"unexpected response from the hub (status {status}): is it a Telex hub?")
+
+
+Ask = Callable[[Sequence[str]], Awaitable[list[PathVerdict]]]
+
+
+async def guard(paths: list[str], ask: Ask, resolve: Resolver | None) -> list[PathVerdict]:
+    """Both must be right: the name that is shown, and the file that it leads to."""
+    led = {path: found for path in paths if (found := _led(path, resolve)) is not None}
+    behind = [where for where in led.values() if not isinstance(where, InvalidPath)]
+    asked = [*paths, *behind]
+    verdicts = await ask(asked)
+    if [verdict.path for verdict in verdicts] != asked:
+        raise StoreError("invalid response from the hub: it does not judge the paths that were asked for.")
+    there = dict(zip(behind, verdicts[len(paths) :], strict=True))
+    return [_both(verdict, led.get(verdict.path), there) for verdict in verdicts[: len(paths)]]
+
+
+def _led(path: str, resolve: Resolver | None) -> str | InvalidPath | None:
+    """Where a path leads, if that is somewhere else."""
+    found = normal(path)
+    if resolve is None or isinstance(found, InvalidPath):
+        return None
+    led = real(found, resolve)
+    return None if led == found else led
+
+
+def _both(named: PathVerdict, led: str | InvalidPath | None, there: dict[str, PathVerdict]) -> PathVerdict:
+    if led is None:
+        return named
+    if isinstance(led, InvalidPath):
+        say = f"Give the path of the file from the project's root: this one is invalid, since {led.why}."
+        return PathVerdict(named.path, False, NOT_IN_PROJECT, say)
+    if not named.allowed or there[led].allowed:
+        return named
+    return there[led]._replace(path=named.path, reason=f"{there[led].reason} It resolves to {led}.")
+
 
 T = TypeVar("T")
 Raw = bytes | str | dict[str, Any]
@@ -174,7 +290,6 @@ class RemoteBus:
         plan: str | None = None,
         resolve: Callable[[str], str | None] | None = None,
     ) -> "list[PathVerdict]":
-        from telex.http_client.guard import guard
 
         async def ask_of(those: Sequence[str]) -> "list[PathVerdict]":
             return await self._ask("guard", paths=list(those), agent=agent, role=role, plan=plan)
@@ -340,3 +455,54 @@ def _answer(name: str, reply: HttpReply, kind: Any) -> Any:
     except (CodecError, ValueError, KeyError, TypeError) as error:
         say = "invalid response from the hub: is it a Telex hub of this version?"
         raise StoreError(say) from error
+
+
+def token_for(url: str, token: str | None, *, is_named: bool) -> str | None:
+    """The token to send to this hub. `is_named`: by an option, an argument or the environment, not only by telex.toml.
+
+    Raises:
+        StoreUnavailable: the token, or a message, would go to a hub that the user has not named, or in plain text.
+    """
+    token = (token or "").strip()  # a token read from a file ends in a line break
+    parts = urlsplit(url)
+    is_local = is_loopback(parts.hostname or "")
+    if not is_named and (token or not is_local) and url.rstrip("/") not in _remembered_hubs():
+        raise StoreUnavailable(
+            f"telex.toml names the hub {url}, and nothing is sent to a hub that only telex.toml names:"
+            f" set TELEX_STORE={url}, or add the address as a line to {_hubs_file()}."
+        )
+    if token and parts.scheme.lower() == "http" and parts.hostname and not is_local:
+        raise StoreUnavailable(
+            f"no token is sent over plain http to {parts.hostname}: use https://, or a tunnel to 127.0.0.1."
+        )
+    return token or None
+
+
+def _hubs_file() -> str:
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(config, "telex", "hubs")
+
+
+def _remembered_hubs() -> set[str]:
+    """Addresses that the user trusts in every project, one on a line."""
+    try:
+        with open(_hubs_file(), encoding="utf-8", errors="replace") as file:
+            return {line.strip().rstrip("/") for line in file}
+    except OSError:
+        return set()
+
+
+def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *, on_loop: bool) -> RemoteBus:
+    """Nothing is asked yet: the first verb finds out whether anybody is there.
+
+    Raises:
+        StoreUnavailable: that is no address of a hub, or no token.
+    """
+    headers = {"accept": "application/json"}
+    if token:
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise StoreUnavailable("invalid token: it contains whitespace or non-ASCII characters; copy it again.")
+        headers["authorization"] = f"Bearer {token}"
+    kind, limits = AsyncTransport if on_loop else BlockingTransport, desk.limits
+    wire: Transport = kind(url, headers, limits.hub_connect_seconds)
+    return RemoteBus(RetryTransport(wire, clock, url, limits), clock, desk)

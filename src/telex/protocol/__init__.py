@@ -4,7 +4,7 @@ No sockets here. The HTTP server, its client, the MCP server and the OpenAPI doc
 """
 
 from telex.protocol.codec import CodecError as CodecError
+from telex.protocol.codec import decoded as decoded
+from telex.protocol.codec import encoded as encoded
 from telex.protocol.codec import made as made
 from telex.protocol.codec import plain as plain
-from telex.protocol.json_text import decoded as decoded
-from telex.protocol.json_text import encoded as encoded

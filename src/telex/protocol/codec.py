@@ -1,18 +1,52 @@
-"""JSON codec of the bus's values.
-
-A named tuple is an object with its fields, a tuple an array, bytes a text or, if they are not UTF-8, an object with
-`base64`. Fields are derived from a value's class, so a new one needs no code here.
-"""
+"""Resolved annotations of a value's fields and a verb's arguments."""
 
 import base64
+import json
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin
+from math import isfinite
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from telex.model.limits import LIMITS
 from telex.model.message import Lease, Message
-from telex.protocol.type_hints import is_value, optional, type_hints
+
+
+@cache
+def _late_names() -> dict[str, Any]:
+    """Values that modules on the fast path only name when they are type-checked."""
+    from telex.model.contracts import PathVerdict
+    from telex.model.escalation import Escalation
+    from telex.model.shutdown import ShutdownReport
+    from telex.model.stall import Stall
+
+    return {one.__name__: one for one in (PathVerdict, Escalation, ShutdownReport, Stall)}
+
+
+@cache
+def type_hints(of: Any) -> dict[str, Any]:
+    return get_type_hints(of, localns=_late_names())
+
+
+def is_value(kind: Any) -> bool:
+    """Is it a named tuple?"""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def optional(kind: Any) -> Any | None:
+    """X of `X | None`; None for anything else."""
+    if get_origin(kind) not in (Union, types.UnionType):
+        return None
+    others = [one for one in get_args(kind) if one is not type(None)]
+    if len(others) == len(get_args(kind)):
+        return None
+    found: Any = others[0]
+    for one in others[1:]:
+        found = found | one
+    return found
+
 
 BASE64 = "base64"
 FOUND_CHARACTERS_MAX = LIMITS.found_characters_max
@@ -238,3 +272,53 @@ _SIMPLE: dict[Any, Maker] = {
     object: lambda tree, path: tree,
     type(None): _exactly((type(None),), "null"),
 }
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder()
+
+
+def encoded(tree: Any) -> bytes:
+    """The text. A number that is none (nan, infinite) is told as null, for which JSON has a word."""
+    try:
+        return _ENCODER.encode(tree)
+    except (UnicodeEncodeError, OverflowError):  # half a character, as `"\ud800"` in a message; a very long number
+        return json.dumps(_sayable(tree), separators=(",", ":"), allow_nan=False).encode()
+
+
+def _sayable(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _sayable(one) for key, one in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_sayable(one) for one in tree]
+    return None if isinstance(tree, float) and not isfinite(tree) else tree
+
+
+def decoded(text: bytes, *, halves: bool = True) -> Any:
+    """The tree again. What is told of messages may have half a character in it; what is asked for may not.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return _DECODER.decode(text) if text else None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        if halves and b"\\ud" in text.lower():  # perhaps half a character, which our own encoder has written
+            return _read_slowly(text)
+        raise ValueError(str(error)) from error
+
+
+def _read_slowly(text: bytes) -> Any:
+    try:
+        return json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number")
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    return number if isfinite(number) else _no_number("it")

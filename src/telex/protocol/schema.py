@@ -4,8 +4,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS
-from telex.protocol.type_hints import is_value, type_hints
+from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS, is_value, type_hints
 
 Schema = dict[str, Any]
 REFERENCE = "#/components/schemas/{}"

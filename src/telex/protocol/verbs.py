@@ -13,7 +13,7 @@ from telex.model.event import Event
 from telex.model.message import Message, Rendering
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.protocol.type_hints import is_value, type_hints
+from telex.protocol.codec import is_value, type_hints
 
 # agent: under its own name. reader: anybody who was let in. operator: a person, or whoever has a person's token
 May = Literal["agent", "reader", "operator"]

@@ -9,8 +9,7 @@ import click
 
 from telex.model.message import NewMessage
 from telex.ports.store import Query
-from telex.record.export import InvalidLine, exported, imported
-from telex.record.log_records import KINDS, LogRecord, log_facts, records
+from telex.record import KINDS, InvalidLine, LogRecord, exported, imported, log_facts, records
 from telex.surfaces.cli.bus_connection import opened, opened_to_look, stay_for_long
 from telex.surfaces.cli.bus_options import filters, lines_option, query_from, store_option, text_option
 from telex.surfaces.cli.check_output import json_line

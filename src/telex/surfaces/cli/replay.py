@@ -13,7 +13,7 @@ import click
 from telex.model.event import COMING_AND_GOING, Event
 from telex.model.roster import Member
 from telex.ports.store import Query
-from telex.record.export import InvalidLine
+from telex.record import InvalidLine
 from telex.replay.reader import Line, LogEntry, line_reader, of_store
 from telex.replay.report import RefusalReason, ReplayCounts, ReplayReport
 from telex.replay.simulate import Simulator

@@ -37,7 +37,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
         refuse_misplaced(ctx)
         return DONE
     if example:
-        from telex.config.example import example as text
+        from telex.config.settings import example as text
 
         sys.stdout.write(text())
         return DONE

@@ -19,9 +19,8 @@ from telex.surfaces.http.caller import Caller
 from telex.surfaces.http.caller import caller_of as caller_in_scope
 from telex.surfaces.http.identity import DIFFERS
 from telex.surfaces.http.problem import said_outside
-from telex.surfaces.mcp.context import CallContext, Identity
-from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 from telex.surfaces.mcp.server import Context, make_server
+from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal
 from telex.validation.authorization import normalised
 
 Scope = MutableMapping[str, Any]

@@ -24,10 +24,9 @@ from telex.ports.bus import Bus
 from telex.stores.disk import open_file
 from telex.surfaces.cli.bus_connection import is_there as store_exists
 from telex.surfaces.cli.output import shown
-from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
-from telex.surfaces.mcp.lease_renewal import LeaseRenewal
-from telex.surfaces.mcp.result import AT_THE_DOOR
 from telex.surfaces.mcp.server import make_server
+from telex.surfaces.mcp.text import AT_THE_DOOR
+from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal, ProjectFiles
 from telex.surfaces.mcp.tools import INSTRUCTIONS
 from telex.validation.authorization import normalised
 

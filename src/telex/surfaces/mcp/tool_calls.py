@@ -1,31 +1,153 @@
-"""Tool calls: each maps its arguments to a verb of the bus, and the answer to text and a tree."""
+"""Renewal of the leases that were taken through this server.
 
+A coding agent works on a message for minutes and cannot extend its lease meanwhile. So the server extends it while its
+process lives: a crash frees the message within one lease, and nothing is held longer than `hold_seconds_max`.
+"""
+
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from time import monotonic
+from typing import Any, NamedTuple
 
+from telex.config import Settings
+from telex.dialects.schema import Dialect
 from telex.dialects.write import write
-from telex.errors import NotFound, TelexError
+from telex.errors import NotFound, StoreError, TelexError
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
-from telex.model.message import Message, Rendering
-from telex.ports.bus import MessageHistory, Presence
+from telex.model.limits import Limits
+from telex.model.message import Lease, Message, Rendering
+from telex.ports.bus import Bus, MessageHistory, Presence
+from telex.project import root_of
 from telex.protocol import plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.surfaces.cli.check_output import answer_of, json_line
+from telex.surfaces.cli.guard_disk import LinkResolver, from_root
 from telex.surfaces.cli.output import shown, what
 from telex.surfaces.cli.time_text import ago, clock_time
 from telex.surfaces.cli.why import story_lines
 from telex.surfaces.http.size_limits import LOOK_BYTES, within_bytes
-from telex.surfaces.mcp.context import CallContext
-from telex.surfaces.mcp.lease_renewal import LeaseRenewal, renewed_seconds
-from telex.surfaces.mcp.result import ToolResult, of_arguments
-from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, awaited_line, finding_text, kept_text, marked, refused_text
-from telex.surfaces.mcp.token_budget import InboxItem, bodies, cut_raw, digest, taken
+from telex.surfaces.mcp.text import (
+    DATA,
+    NOTE,
+    PLAIN,
+    InboxItem,
+    ToolResult,
+    awaited_line,
+    bodies,
+    cut_raw,
+    digest,
+    finding_text,
+    kept_text,
+    marked,
+    of_arguments,
+    refused_text,
+    taken,
+)
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
 from telex.surfaces.receive_limits import take
 from telex.surfaces.team_check import checked_in_team
+from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
+
+
+def renewed_seconds(limits: Limits) -> float:
+    """Length of a lease that is renewed, when half of it is over: each renewal is an event in the log."""
+    return 2 * limits.lease_seconds
+
+
+class HeldLease:
+    """A lease that a task renews."""
+
+    def __init__(self, bus: Bus, agent: str, lease: Lease) -> None:
+        self.bus, self.agent, self.token, self.message_id = bus, agent, lease.token, lease.message.id
+        self.extended_until = 0.0  # by the agent itself
+        self.task: asyncio.Task[None] | None = None
+
+    async def renew(self, seconds: float, seconds_max: float) -> None:
+        ends_at = monotonic() + seconds_max
+        while True:
+            await asyncio.sleep(seconds / 2)
+            seconds = min(seconds, ends_at - monotonic())
+            if seconds <= 0:
+                return
+            if monotonic() + seconds > self.extended_until:
+                with suppress(StoreError):  # a store or hub that is away: tried again
+                    await self.bus.extend(self.token, agent=self.agent, seconds=seconds)
+
+
+class LeaseRenewal:
+    """The leases that one server renews."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, HeldLease] = {}
+
+    def hold(self, bus: Bus, agent: str, leases: Sequence[Lease], limits: Limits) -> float:
+        """Renew these. For how many seconds beyond their end."""
+        for lease in leases:
+            held = self._held[lease.token] = HeldLease(bus, agent, lease)
+            held.task = asyncio.create_task(self._hold(held, limits))
+        return max(limits.hold_seconds_max - renewed_seconds(limits), 0.0)
+
+    async def _hold(self, held: HeldLease, limits: Limits) -> None:
+        with suppress(TelexError):  # it was settled elsewhere, or is lost
+            await held.renew(renewed_seconds(limits), limits.hold_seconds_max)
+        self._held.pop(held.token, None)
+
+    def release(self, token: str) -> None:
+        held = self._held.pop(token, None)
+        if held is not None and held.task is not None:
+            held.task.cancel()
+
+    def extended(self, token: str, seconds: float) -> None:
+        """The agent itself has extended it: a renewal must not shorten that."""
+        if token in self._held:
+            self._held[token].extended_until = monotonic() + seconds
+
+    def held_by(self, agent: str) -> list[HeldLease]:
+        return [held for held in self._held.values() if normalised(held.agent) == normalised(agent)]
+
+    def stop(self) -> None:
+        for token in list(self._held):
+            self.release(token)
+
+
+class Identity(NamedTuple):
+    """Who calls: settled at the door, and by no argument."""
+
+    agent: str
+    role: str | None = None  # given once, where the name is no role
+
+
+class ProjectFiles:
+    """The files that the agent works on, as this process sees them."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.root = folder, root_of(folder)
+
+    def from_root(self, path: str) -> str:
+        """What an agent wrote, from the root of the project. What leads elsewhere stays as it is, and is told."""
+        return from_root(path, self.folder, self.root)
+
+    def resolver(self) -> Callable[[str], str | None]:
+        """Where a path really leads, as of now."""
+        return LinkResolver(self.root).leads_to
+
+
+class CallContext(NamedTuple):
+    bus: Bus
+    settings: Settings
+    who: Callable[[], Identity]  # raises NotAMember where nobody has said
+    project: ProjectFiles | None = None
+    renewal: LeaseRenewal | None = None  # None: leases are not renewed
+    notice: str | None = None  # a line before the text of each result
+
+    @property
+    def dialects(self) -> dict[str, Dialect]:
+        return {dialect.name: dialect for dialect in self.settings.dialects()}
+
 
 LOOKED_AT_MAX = 200  # messages of an inbox, or of those asked for by their ids; more would be read by nobody
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000

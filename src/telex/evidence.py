@@ -1,13 +1,89 @@
-"""Verification of one claim: a commit and the files that it changed, or files to be committed."""
+"""Safe calls of git: neither a message nor a hostile repository can make it run other programs.
+
+Only plumbing commands that read objects and lists are used: they run no hook, filter, text converter, pager or
+credential helper. Options that could still start a program (file-system monitor, fetch of missing objects) are off.
+Git's own ownership check stays: an untrusted repository gives no answer.
+"""
 
 import os
 import posixpath
+import shutil
+import subprocess
+import time
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from telex.evidence.git import GitCommand, GitUnavailable
-from telex.ports.evidence import EvidenceResult
+from telex.model.finding import Severity
+from telex.ports.evidence import Evidence, EvidenceResult
+
+ANSWER_SECONDS = 3.0  # for all that one message makes us ask
+SULKING_SECONDS = 60.0  # git did not answer: it is left alone for so long
+
+_SETTINGS = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.quotePath=false",
+    "safe.bareRepository=explicit",
+)
+# In place of whatever a hook, or whoever started us, has set for git: that was meant for another question.
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, by no protocol
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # an object is what its hash says
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+
+_silent_until = float("-inf")  # by the monotonic clock
+
+
+class GitUnavailable(Exception):
+    """Git is not there, takes too long, or does not want to: nothing is claimed then."""
+
+
+class GitCommand:
+    """The git of one repository, for as long as one message may take."""
+
+    def __init__(self, top: str) -> None:
+        program = shutil.which("git")
+        if program is None or time.monotonic() < _silent_until:
+            raise GitUnavailable
+        self._deadline = time.monotonic() + ANSWER_SECONDS
+        options = [word for setting in _SETTINGS for word in ("-c", setting)]
+        self._command = [program, "--no-pager", "--literal-pathspecs", *options]
+        self._top = top
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        self._environment = kept | _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
+
+    def ask(self, words: Sequence[str], given: bytes = b"") -> bytes:
+        """What git prints.
+
+        Raises:
+            NoAnswer: nothing, or nothing in time.
+        """
+        global _silent_until
+        try:
+            asked = subprocess.run(
+                [*self._command, *words],
+                cwd=self._top,
+                env=self._environment,
+                input=given,
+                capture_output=True,
+                timeout=max(self._deadline - time.monotonic(), 0.001),
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            _silent_until = time.monotonic() + SULKING_SECONDS
+            raise GitUnavailable from error
+        except (OSError, ValueError) as error:
+            raise GitUnavailable from error
+        if asked.returncode != 0:
+            raise GitUnavailable
+        return asked.stdout
+
 
 STORE_FOLDER = ".telex"  # lies in the folder of the project
 
@@ -124,3 +200,43 @@ def _as_seen(file: str, project: str) -> list[str]:
 def _composed(path: str) -> str:
     """An é is an é, whether written as one character or as two: systems differ in how they keep a name."""
     return path if path.isascii() else unicodedata.normalize("NFC", path)
+
+
+KNOWN_MAX = 1_024  # what was found true of a commit stays true
+
+
+class GitEvidence:
+    """A repository, and the folder in it from which it is seen: where the store is."""
+
+    def __init__(self, top: str, folder: str, contradicted: Severity, *, aside: bool = False) -> None:
+        """`aside`: ask in a thread, so that an event loop goes on meanwhile."""
+        self.contradicted = contradicted
+        self._top, self._folder, self._aside = top, folder, aside
+        self._known: dict[tuple[str, tuple[str, ...]], EvidenceResult] = {}
+
+    async def of_commit(self, commit: str, files: tuple[str, ...]) -> EvidenceResult | None:
+        evidence_result = self._known.get((commit, files))
+        if evidence_result is not None:
+            return evidence_result
+        proof = await self._asked(commit, files)
+        if proof is not None and proof.commit is not None and not proof.strangers:
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            self._known[commit, files] = proof
+        return proof
+
+    async def of_files(self, files: tuple[str, ...]) -> EvidenceResult | None:
+        return await self._asked(None, files)  # a work tree changes: nothing is remembered of it
+
+    async def _asked(self, commit: str | None, files: tuple[str, ...]) -> EvidenceResult | None:
+
+        if not self._aside:
+            return look(self._top, self._folder, commit, files)
+        import asyncio
+
+        return await asyncio.to_thread(look, self._top, self._folder, commit, files)
+
+
+def _keeps_its_word(repository: GitEvidence) -> Evidence:
+    """Never called: it is here for the type checker."""
+    return repository
