@@ -1,7 +1,4 @@
-"""Wire format of the bus's methods: JSON codec, schemas and the table of verbs.
-
-No sockets here. The HTTP server, its client, the MCP server and the OpenAPI document are generated from this package.
-"""
+"""Wire format of the bus: JSON codec, schemas and the table of verbs. The HTTP and MCP surfaces are built from it."""
 
 from telex.protocol.codec import CodecError as CodecError
 from telex.protocol.codec import decoded as decoded
