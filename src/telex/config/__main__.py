@@ -1,6 +1,6 @@
-"""Generator of docs/settings.md from the table of settings."""
+"""Generator of docs/settings.md: `python -m telex.config`, from the repository's root."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from telex.config.settings import (
@@ -14,10 +14,10 @@ from telex.config.settings import (
     Setting,
     ValueBounds,
     example,
-    hub_default,
-    limit_default,
     number,
 )
+from telex.model.hub_limits import HUB_LIMITS
+from telex.model.limits import LIMITS
 
 _HEAD = """\
 # Settings
@@ -75,47 +75,36 @@ must be reachable.
 
 
 def settings_page() -> str:
-    parts = [
-        _HEAD,
-        "## `[team]`\n",
-        _table(TEAM),
-        "## `[team.members.NAME]`\n",
-        _MEMBERS,
-        _table(MEMBER),
-        "## `[store]`\n",
-        _STORE,
-        _table(STORE),
-        "## `[limits]`\n",
-        _LIMITS,
-        _numbers(LIMIT_BOUNDS, limit_default),
-        "## `[hub]`\n",
-        _HUB,
-        _numbers(HUB_BOUNDS, hub_default),
-        "## `[task_states]`\n",
-        _TASK_STATES,
-        _table(TASK_STATES),
-        "## `[task_states.states.NAME]`\n",
-        _STATE,
-        _table(STATE),
-        "## Complete example\n",
-        f"```toml\n{example()}```\n",
-    ]
-    return "\n".join(parts)
+    sections = {
+        "`[team]`": (_settings(TEAM),),
+        "`[team.members.NAME]`": (_MEMBERS, _settings(MEMBER)),
+        "`[store]`": (_STORE, _settings(STORE)),
+        "`[limits]`": (_LIMITS, _limits(LIMIT_BOUNDS, LIMITS)),
+        "`[hub]`": (_HUB, _limits(HUB_BOUNDS, HUB_LIMITS)),
+        "`[task_states]`": (_TASK_STATES, _settings(TASK_STATES)),
+        "`[task_states.states.NAME]`": (_STATE, _settings(STATE)),
+        "Complete example": (f"```toml\n{example()}```\n",),
+    }
+    return "\n".join([_HEAD, *(part for title, parts in sections.items() for part in (f"## {title}\n", *parts))])
 
 
-def _table(settings: dict[str, Setting]) -> str:
+def _settings(settings: Mapping[str, Setting]) -> str:
+    rows = [(f"`{name}`", setting.takes, setting.default, setting.says) for name, setting in settings.items()]
+    return _table("takes", rows)
+
+
+def _limits(bounds: Mapping[str, ValueBounds], defaults: object) -> str:
     rows = [
-        f"| `{name}` | {setting.takes} | {setting.default} | {setting.says} |" for name, setting in settings.items()
+        (f"`{name}`", f"{number(least)} – {number(most)}", number(getattr(defaults, name)), says)
+        for name, (least, most, says) in bounds.items()
     ]
-    return "\n".join(["| setting | takes | default | what it does |", "|---|---|---|---|", *rows]) + "\n"
+    return _table("range", rows)
 
 
-def _numbers(table: Mapping[str, ValueBounds], default: Callable[[str], float]) -> str:
-    rows = [
-        f"| `{name}` | {number(bounds.least)} – {number(bounds.most)} | {number(default(name))} | {bounds.says} |"
-        for name, bounds in table.items()
-    ]
-    return "\n".join(["| setting | range | default | what it does |", "|---|---|---|---|", *rows]) + "\n"
+def _table(second: str, rows: list[tuple[str, str, str, str]]) -> str:
+    head = [("setting", second, "default", "what it does")]
+    lines = [f"| {' | '.join(row)} |" for row in [*head, *rows]]
+    return "\n".join([lines[0], "|---|---|---|---|", *lines[1:]]) + "\n"
 
 
 if __name__ == "__main__":
