@@ -24,7 +24,7 @@ NOWHERE = "feedfacefeedfacefeedfacefeedfacefeedface"
 
 @pytest.fixture(autouse=True)
 def git_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telex.evidence, "_silent_until", float("-inf"))
+    monkeypatch.setattr(telex.evidence, "_paused_until", float("-inf"))
 
 
 @pytest.fixture

@@ -1,37 +1,47 @@
-"""The record: what was said and what became of it, as log lines and as a file that another Telex can read."""
+"""Log of a team as data: export and import as JSON lines, and the records of `telex log`.
+
+An export has every event, and each message with its bytes: as text if they are UTF-8, so that the file can be read and
+searched, else as base64. Imported lines are validated as untrusted input: an error names the line and the reason.
+
+A record of `telex log` is one message sent or one attempt of a reader. Its fields are those of build-flow's log and are
+derived from events only, so that the log agrees with `telex why`.
+"""
 
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp as stamp
+from telex.delivery.system_messages import format_timestamp
 from telex.dialects.schema import PRIORITIES
 from telex.model.digest import digest_of
 from telex.model.event import BRINGING, Event, detail_of
 from telex.model.message import Message, NewMessage
 
 VERSION = 1
-_REQUIRED = {"id": str, "at": (int, float), "sender": str, "role": str, "to": str, "rank": int}
-_OPTIONAL = ("dialect", "type", "correlation", "reply_to")
 TEXT_CHARACTERS_MAX = 1_024  # no id, name or conversation is longer
-_AT_MAX = 253_402_300_799  # the last second of the year 9999: no calendar here goes further
+SENT = ("accepted", "refused", "imported")
+SETTLED = ("acked", "nacked", "lease-expired", "dead")  # dead: after the last nack or expired lease
+KINDS = (*SENT, "leased", *SETTLED)  # events from which the log is made
+_FIELDS = {"at": (int, float), "rank": int} | dict.fromkeys(("id", "sender", "role", "to"), str)
+_OPTIONAL = ("dialect", "type", "correlation", "reply_to")
+_AT_MAX = 253_402_300_799  # the last second of the year 9999
 
 
 class InvalidLine(NamedTuple):
-    """A line that cannot be taken in."""
+    """A line of an export that cannot be imported."""
 
     line: int
     say: str
 
 
 def exported(event: Event, message: Message | None) -> dict[str, Any]:
-    """One event as a value for JSON. The event that brought a message has it whole; others name it."""
+    """One event as a JSON value. The event that stored a message contains it; others name its id."""
     facts = {
         "telex": VERSION,
         "seq": event.seq,
         "at": event.at,
-        "time": stamp(event.at),
+        "time": format_timestamp(event.at),
         "kind": event.kind,
         "agent": event.agent,
         "inbox": event.inbox,
@@ -39,10 +49,10 @@ def exported(event: Event, message: Message | None) -> dict[str, Any]:
         "detail": detail_of(event) or None,
         "id": message.id if message else None,
     }
-    return facts | {"message": _whole(message)} if message and event.kind in BRINGING else facts
+    return facts | {"message": _message_facts(message)} if message and event.kind in BRINGING else facts
 
 
-def _whole(message: Message) -> dict[str, Any]:
+def _message_facts(message: Message) -> dict[str, Any]:
     facts = message._asdict() | {"digest": message.digest.hex()}
     raw = facts.pop("raw")
     try:
@@ -52,48 +62,43 @@ def _whole(message: Message) -> dict[str, Any]:
 
 
 def imported(lines: Iterable[bytes]) -> Iterator[NewMessage | InvalidLine | None]:
-    """For each line its message, why it cannot be taken, or None where it brings none."""
+    """For each line its message, the error, or None if it has no message."""
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            yield _entry(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            yield InvalidLine(number, _why(error))
+        if line.strip():
+            try:
+                yield _new_message(json.loads(line))
+            except json.JSONDecodeError as error:
+                yield InvalidLine(number, f"not JSON: {error.msg} at column {error.colno}")
+            except RecursionError:
+                yield InvalidLine(number, "nested too deep")
+            except ValueError as error:
+                yield InvalidLine(number, str(error))
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error.msg} at column {error.colno}"
-    return "nested too deep" if isinstance(error, RecursionError) else str(error)
-
-
-def _entry(facts: Any) -> NewMessage | None:
+def _new_message(facts: Any) -> NewMessage | None:
     if not isinstance(facts, dict) or facts.get("telex") != VERSION:
         raise ValueError(f'not a line of an export: no "telex": {VERSION}')
-    if facts.get("kind") not in BRINGING:
+    kind, message = facts.get("kind"), facts.get("message")
+    if kind not in BRINGING:
         return None
-    message = facts.get("message")
     if not isinstance(message, dict):
-        raise ValueError(f"an event of kind {facts['kind']} needs a message, and there is none")
+        raise ValueError(f"an event of kind {kind} needs a message, and there is none")
     raw = _raw(message)
-    known = {name: _typed(message, name, kind) for name, kind in _REQUIRED.items()}
-    known |= {name: _typed(message, name, (str, type(None))) for name in _OPTIONAL}
-    if not 0 <= known["rank"] < len(PRIORITIES):
+    values = {name: _typed(message, name, kind) for name, kind in _FIELDS.items()}
+    values |= {name: _typed(message, name, (str, type(None))) for name in _OPTIONAL}
+    if not 0 <= values["rank"] < len(PRIORITIES):
         raise ValueError(f"message.rank is from 0 to {len(PRIORITIES) - 1}")
-    if not 0 <= known["at"] <= _AT_MAX:
+    if not 0 <= values["at"] <= _AT_MAX:
         raise ValueError("message.at is in seconds since 1970, up to the year 9999")
-    made = digest_of(raw)
-    if message.get("digest") != made.hex():
+    digest = digest_of(raw)
+    if message.get("digest") != digest.hex():
         raise ValueError("the bytes of the message do not match its digest")
-    new_message = NewMessage(**known, digest=made, raw=raw, kind="imported")
-    return (
-        new_message._replace(kind="refused", detail=_why_refused(facts)) if facts["kind"] == "refused" else new_message
-    )
+    new = NewMessage(**values, digest=digest, raw=raw, kind="imported")
+    return new._replace(kind="refused", detail=_findings(facts)) if kind == "refused" else new
 
 
-def _why_refused(facts: dict[str, Any]) -> str | None:
-    """What was found goes with the message: without it, nobody could tell why it was refused."""
+def _findings(facts: dict[str, Any]) -> str | None:
+    """The detail of a refusal, which says why the message was refused."""
     detail = facts.get("detail")
     if not isinstance(detail, dict | None):
         raise ValueError("detail must be an object")
@@ -111,91 +116,72 @@ def _raw(message: dict[str, Any]) -> bytes:
 def _typed(message: dict[str, Any], name: str, kind: Any) -> Any:
     value = message.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
-        wanted = "a number" if kind is not str and str not in (kind if isinstance(kind, tuple) else ()) else "text"
-        raise ValueError(f"message.{name} must be {wanted}")
-    if isinstance(value, str) and (len(value) > TEXT_CHARACTERS_MAX or _has_half_characters(value)):
+        raise ValueError(f"message.{name} must be {'a number' if name in ('at', 'rank') else 'text'}")
+    if isinstance(value, str) and (len(value) > TEXT_CHARACTERS_MAX or any("\ud800" <= c <= "\udfff" for c in value)):
         raise ValueError(f"message.{name} must have at most {TEXT_CHARACTERS_MAX} characters and no lone surrogate")
     return value
 
 
-def _has_half_characters(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-SENT = ("accepted", "refused", "imported")  # imported: it was accepted where it comes from
-TAKEN = "leased"
-SETTLED = ("acked", "nacked", "lease-expired", "dead")  # dead: after the last nack or expired lease
-KINDS = (*SENT, TAKEN, *SETTLED)  # the events that the log is made from
+# --- records of `telex log` -------------------------------------------------------------------------------------------
 
 
 class LogRecord(NamedTuple):
-    seq: int  # of the event that ended it
+    seq: int  # of its last event
     at: float
     direction: Literal["SENT", "RECEIVED"]
     agent: str
     message: Message
-    processing_ms: float | None  # SENT: to check and keep it. RECEIVED: lease to the reader's word. None: not known
+    processing_ms: float | None  # SENT: check and store. RECEIVED: from lease to settlement. None: not known
     result: Literal["SUCCESS", "ERROR"]
     reason: str | None = None
 
 
 def records(events: Iterable[tuple[Event, Message | None]]) -> Iterator[LogRecord]:
-    """The log lines of these events, in their order. An event that tells nothing to the log is passed over."""
-    taken_at: dict[int | None, float] = {}
+    """The log records of these events, in their order."""
+    leased_at: dict[int | None, float] = {}
     for event, message in events:
-        if event.kind == TAKEN:
-            taken_at[event.delivery] = event.at
+        if event.kind == "leased":
+            leased_at[event.delivery] = event.at
         elif message is not None and event.kind in SENT:
             yield _sent(event, message)
         elif message is not None and event.kind in SETTLED:
-            yield _received(event, message, taken_at.pop(event.delivery, None))
+            yield _received(event, message, leased_at.pop(event.delivery, None))
 
 
 def _sent(event: Event, message: Message) -> LogRecord:
     detail = detail_of(event)
-    passed = event.kind != "refused"
-    ms = detail.get("took")
+    took = detail.get("took")
+    took = float(took) if isinstance(took, (int, float)) else None
+    if event.kind != "refused":
+        return LogRecord(event.seq, event.at, "SENT", message.sender, message, processing_ms=took, result="SUCCESS")
+    findings = detail.get("findings")
+    codes = [str(row.get("code")) for row in findings if isinstance(row, dict)] if isinstance(findings, list) else []
+    reason = ", ".join(dict.fromkeys(codes)) or None
     return LogRecord(
-        seq=event.seq,
-        at=event.at,
-        direction="SENT",
-        agent=message.sender,
-        message=message,
-        processing_ms=float(ms) if isinstance(ms, (int, float)) else None,
-        result="SUCCESS" if passed else "ERROR",
-        reason=None if passed else _codes(detail),
+        event.seq, event.at, "SENT", message.sender, message, processing_ms=took, result="ERROR", reason=reason
     )
 
 
-def _received(event: Event, message: Message, taken_at: float | None) -> LogRecord:
+def _received(event: Event, message: Message, leased_at: float | None) -> LogRecord:
     reason = detail_of(event).get("reason")
+    agent = event.agent or event.inbox or message.to
     return LogRecord(
-        seq=event.seq,
-        at=event.at,
-        direction="RECEIVED",
-        agent=event.agent or event.inbox or message.to,
-        message=message,
-        processing_ms=max(event.at - taken_at, 0.0) * 1000 if taken_at is not None else None,
+        event.seq,
+        event.at,
+        "RECEIVED",
+        agent,
+        message,
+        processing_ms=max(event.at - leased_at, 0.0) * 1000 if leased_at is not None else None,
         result="SUCCESS" if event.kind == "acked" else "ERROR",
         reason=str(reason) if reason else None,
     )
 
 
-def _codes(detail: dict[str, Any]) -> str | None:
-    findings = detail.get("findings")
-    codes = (
-        [str(finding.get("code")) for finding in findings if isinstance(finding, dict)]
-        if isinstance(findings, list)
-        else []
-    )
-    return ", ".join(dict.fromkeys(codes)) or None
-
-
 def log_facts(record: LogRecord) -> dict[str, Any]:
-    """The record as build-flow writes it, and what else is known beside it."""
+    """The record as build-flow writes it, with further fields."""
     message = record.message
     return {
-        "timestamp": stamp(record.at),
+        "timestamp": format_timestamp(record.at),
         "direction": record.direction,
         "agent": record.agent,
         "message": said(message),
@@ -211,10 +197,10 @@ def log_facts(record: LogRecord) -> dict[str, Any]:
 
 
 def said(message: Message) -> Any:
-    """What the message says: an object where it is one, otherwise its text."""
+    """The content of a message: a JSON object, or its text."""
     text = message.raw.decode("utf-8", "backslashreplace")
     try:
-        found = json.loads(text)
+        tree = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, dict) else text
+    return tree if isinstance(tree, dict) else text

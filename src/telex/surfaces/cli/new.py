@@ -9,7 +9,7 @@ import click
 from telex.dialects.blanks import is_blank
 from telex.dialects.draft import draft, field_named, value_from_text
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
-from telex.messages.builders import now_text
+from telex.messages import now_text
 from telex.model.finding import Finding, refusals
 from telex.model.suggestion import nearest
 from telex.surfaces.cli.blanks import blank_lines, blanks_in
