@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from telex.validation.check import CheckPolicy
 
 FILE_BYTES_MAX = 4 * 1_048_576
+MEMORY, SQLITE = "memory:", "sqlite:"  # of addresses of stores
+HUBS = ("http://", "https://")
 
 
 class Settings(NamedTuple):

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from telex.config import Settings, seen, text_of
+from telex.config import HUBS, MEMORY, SQLITE, Settings, seen, text_of
 from telex.config.settings import (
     DURABILITIES,
     EVIDENCES,
@@ -46,8 +46,6 @@ STATES_MAX = 200
 ESCALATES_AFTER_MAX = 1_000
 NAME_CHARACTERS_MAX = 64
 PATH_CHARACTERS_MAX = 4_096
-MEMORY, SQLITE = "memory:", "sqlite:"
-HUBS = ("http://", "https://")
 L = TypeVar("L", Limits, HubLimits)
 
 

@@ -16,8 +16,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
-from telex.config import Settings, load
-from telex.connection import MEMORY, connect, hub_at, store_path
+from telex.config import MEMORY, Settings, load
+from telex.connection import connect, hub_at, store_path
 from telex.errors import NotAMember
 from telex.model.digest import digest_of
 from telex.ports.bus import Bus
