@@ -111,7 +111,7 @@ async def opened_server(
 
         async def context_of(_: Any, makes_store: bool) -> CallContext:
             bus, settings = await lazy.bus(makes_store=makes_store)
-            return CallContext(bus, settings, who, project, renewal, notice(settings))
+            return CallContext(bus, settings, who, project, renewal, notice=notice(settings))
 
         try:
             yield make_server(context_of, greeting, is_structured=lambda _: structured)
