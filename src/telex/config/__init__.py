@@ -59,7 +59,7 @@ class Settings(NamedTuple):
         return (*self.own_dialects, *chosen, *BUILT_IN)
 
     def desk(self) -> "CheckPolicy":
-        """How this team checks messages."""
+        """How this team validates messages."""
         from telex.validation.check import CheckPolicy  # a guard does without
 
         return CheckPolicy(
@@ -75,7 +75,7 @@ class Settings(NamedTuple):
 
 
 def load(folder: str) -> Settings:
-    """The settings for a folder: of the nearest telex.toml, in it or above it.
+    """Parse the settings for a folder: of the nearest telex.toml, in it or above it.
 
     Raises:
         SettingsError: the file is invalid; a line for each error.
@@ -85,7 +85,7 @@ def load(folder: str) -> Settings:
 
 
 def load_file(path: str) -> Settings:
-    """The settings of this file.
+    """Parse this file.
 
     Raises:
         SettingsError: as for `load`.

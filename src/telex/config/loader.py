@@ -50,7 +50,7 @@ L = TypeVar("L", Limits, HubLimits)
 
 
 def read(path: str, text: str) -> Settings:
-    """The settings in that text; `path` is named in errors, and other files are relative to it.
+    """Parse and validate the text of a file; `path` is named in errors, and other files are relative to it.
 
     Raises:
         SettingsError: a line for each error.

@@ -1,4 +1,4 @@
-"""Validation of a verb's arguments from a query string or a JSON object."""
+"""Validation of the arguments of a request: a JSON object, or a query string."""
 
 import re
 import types
@@ -19,7 +19,7 @@ Arguments = dict[str, Any] | list[Finding]
 
 
 def from_tree(wanted: Mapping[str, Argument], tree: Any) -> Arguments:
-    """Arguments of a JSON object. An optional one may be null."""
+    """Validate the arguments in a JSON object. An optional one may be null."""
     if not isinstance(tree, dict):
         return [_finding("$", "Send one JSON object with the arguments.", "an object", tree)]
     given = {name: value for name, value in tree.items() if value is not None or _is_required(wanted, name)}
@@ -27,7 +27,7 @@ def from_tree(wanted: Mapping[str, Argument], tree: Any) -> Arguments:
 
 
 def from_texts(wanted: Mapping[str, Argument], texts: Mapping[str, Sequence[str]]) -> Arguments:
-    """Arguments of a path or a query. A list has commas or comes as several values."""
+    """Parse and validate arguments of a path or a query. A list has commas or comes as several values."""
     given = {name: values for name, values in texts.items() if values or name not in wanted}
     return _validated(wanted, given, _from_text)
 

@@ -1,4 +1,4 @@
-"""JSON codec of the bus's values.
+"""JSON codec: encode values of the bus, decode and validate them.
 
 A named tuple is an object with its fields, a tuple an array, bytes a text or, if they are not UTF-8, an object with
 `base64`. Fields are derived from the annotations of a class, so a new one needs no code here.
@@ -80,7 +80,7 @@ def optional(kind: Any) -> Any | None:
 
 
 def plain(value: Any) -> Any:
-    """The value as a JSON tree."""
+    """Encode a value as a JSON tree."""
     kind = type(value)
     if kind in _JSON_TYPES:
         return value
@@ -111,7 +111,7 @@ def plain(value: Any) -> Any:
 
 
 def made(kind: Any, tree: Any, path: str = "$") -> Any:
-    """A value of that type, from its JSON tree.
+    """Decode a value of that type from its JSON tree.
 
     Raises:
         CodecError: the tree does not fit.
@@ -276,7 +276,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 def encoded(tree: Any) -> bytes:
-    """The tree as JSON text. NaN and infinity become null."""
+    """Encode a tree as JSON text. NaN and infinity become null."""
     try:
         return _ENCODER.encode(tree)
     except (UnicodeEncodeError, OverflowError):  # a lone surrogate, which JSON escapes; an integer beyond 64 bits
@@ -292,7 +292,7 @@ def _finite_tree(tree: Any) -> Any:
 
 
 def decoded(text: bytes, *, halves: bool = True) -> Any:
-    """The tree of a JSON text. `halves`: accept lone surrogates, which a stored message may contain.
+    """Decode a JSON text. `halves`: accept lone surrogates, which a stored message may contain.
 
     Raises:
         ValueError: it is no JSON.

@@ -1,4 +1,4 @@
-"""JSON Schema of a value, from the same annotations as the codec."""
+"""JSON schema of a value, from the same annotations as the codec."""
 
 import types
 from collections.abc import Mapping, Sequence

@@ -122,7 +122,7 @@ LOOKED_AT = frozenset({"read"})  # verbs whose result is a message with that key
 
 @cache
 def arguments(name: str) -> dict[str, Argument]:
-    """The arguments of a verb on the wire, by name."""
+    """The arguments of a verb in a request, by name."""
     if name in _ARGUMENTS:
         return {argument.name: argument for argument in _ARGUMENTS[name]}
     method = getattr(Bus, name)
@@ -136,12 +136,12 @@ def arguments(name: str) -> dict[str, Argument]:
 
 @cache
 def answer_kind(name: str) -> Any:
-    """The type of the verb's result, on the wire."""
+    """The type of the verb's result in a response."""
     return _RESULTS.get(name) or type_hints(getattr(Bus, name))["return"]
 
 
 def told(name: str, answer: Any) -> Any:
-    """The result with named fields in place of tuples."""
+    """The result as a response has it: with named fields in place of tuples."""
     kind = answer_kind(name)
     if get_origin(kind) is list and (record := get_args(kind)[0]) in _RECORDS:
         return [record(*row) for row in answer]
@@ -149,7 +149,7 @@ def told(name: str, answer: Any) -> Any:
 
 
 def is_wrapped(name: str) -> bool:
-    """Whether the result is put into an object, under `answer`, because it is not an object itself."""
+    """Whether the response has the result under `answer`, because it is not an object itself."""
     return name not in _OBJECTS and not is_value(answer_kind(name))
 
 
