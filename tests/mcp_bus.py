@@ -1,17 +1,16 @@
-"""The tools of the MCP door as the verbs of a bus, so that they can be held against it.
+"""The tools of the MCP server as the verbs of a bus, so that they can be compared with it.
 
-Each agent has a client of the SDK of its own, since who it is was settled where the server was configured. A client has
-to be left by whoever entered it, so each lives in a task of its own and is given its calls by a queue.
+Each agent has its own client of the SDK, since its name is configured in the server.
 """
 
-import asyncio
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from contextlib import ExitStack
+from typing import Any
 
+from anyio.from_thread import BlockingPortal
 from mcp import Client
 
 from telex.config import Settings
-from telex.http_client.problems import error_in
+from telex.http_client.bus import error_in
 from telex.model.contracts import PathVerdict
 from telex.model.delivery import Delivery
 from telex.model.finding import Finding
@@ -19,108 +18,59 @@ from telex.model.message import Lease
 from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.protocol import encoded, made
-from telex.surfaces.mcp.context import CallContext, Identity
 from telex.surfaces.mcp.server import make_server
-
-Run = Callable[[Any], Any]
-
-
-class Call(NamedTuple):
-    tool: str
-    arguments: dict[str, Any]
-    answer: "asyncio.Future[Any]"
-
-
-class Agent:
-    def __init__(self, bus: Bus, settings: Settings, who: Identity) -> None:
-        self._bus, self._settings, self._who = bus, settings, who
-        self._calls: asyncio.Queue[Call | None] = asyncio.Queue()
-
-    async def live(self) -> None:
-        async def place_of(_: Any, __: bool) -> CallContext:
-            return CallContext(self._bus, self._settings, lambda: self._who)
-
-        async with Client(make_server(place_of, is_structured=lambda _: True)) as client:
-            while (call := await self._calls.get()) is not None:
-                try:
-                    call.answer.set_result(await client.call_tool(call.tool, call.arguments))
-                except Exception as error:
-                    call.answer.set_exception(error)
-
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        call = Call(tool, arguments, asyncio.get_running_loop().create_future())
-        self._calls.put_nowait(call)
-        return await call.answer
-
-    async def go(self) -> None:
-        self._calls.put_nowait(None)
+from telex.surfaces.mcp.tool_calls import CallContext, Identity
 
 
 class McpVerbs:
     """Those verbs that have a tool."""
 
-    def __init__(self, bus: Bus, settings: Settings, run: Run, begin: Run) -> None:
-        self._bus, self._settings, self._run, self._begin = bus, settings, run, begin
-        self._agents: dict[Identity, tuple[Agent, Any]] = {}
+    def __init__(self, bus: Bus, settings: Settings, portal: BlockingPortal, stack: ExitStack) -> None:
+        self._bus, self._settings, self._portal, self._stack = bus, settings, portal, stack
+        self._clients: dict[Identity, Client] = {}
 
-    def _said(self, agent: str, role: str | None, tool: str, **arguments: Any) -> dict[str, Any]:
+    def _call(self, agent: str, role: str | None, tool: str, kind: Any, **arguments: Any) -> Any:
+        """The result as a value of that type."""
         given = {name: value for name, value in arguments.items() if value is not None}
-        result = self._run(self._agent(Identity(agent, role)).call(tool, given))
-        tree: dict[str, Any] = result.structured_content
+        result = self._portal.call(self._client(Identity(agent, role)).call_tool, tool, given)
+        tree = result.structured_content or {}
         if result.is_error and "detail" in tree:
             raise error_in(403, encoded(tree))
-        return tree
+        return made(kind, tree["answer"] if set(tree) <= {"note", "answer"} else tree)
 
-    def _agent(self, who: Identity) -> Agent:
-        if who not in self._agents:
-            agent = Agent(self._bus, self._settings, who)
-            self._agents[who] = agent, self._begin(agent.live())
-        return self._agents[who][0]
+    def _client(self, who: Identity) -> Client:
+        async def context_of(_: Any, __: bool) -> CallContext:
+            return CallContext(self._bus, self._settings, lambda: who)
 
-    def send(self, raw: Any, *, sender: str, role: str | None = None, to: str | None = None, **more: Any) -> Receipt:
+        if who not in self._clients:
+            client = Client(make_server(context_of, is_structured=lambda _: True))
+            self._clients[who] = self._stack.enter_context(self._portal.wrap_async_context_manager(client))
+        return self._clients[who]
+
+    def send(self, raw: Any, *, sender: str, role: str | None = None, **more: Any) -> Any:
         message = raw.decode() if isinstance(raw, bytes) else raw
-        receipt: Receipt = made(Receipt, self._said(sender, role, "send", message=message, to=to, **more))
-        return receipt
+        return self._call(sender, role, "send", Receipt, message=message, **more)
 
-    def receive(
-        self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Lease]:
-        tree = self._said(agent, role, "wait", seconds=wait, limit=limit, lease=lease)
-        found: list[Lease] = made(list[Lease], tree["answer"])
-        return found
+    def receive(self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, **more: Any) -> Any:
+        return self._call(agent, role, "wait", list[Lease], seconds=wait, limit=limit, **more)
 
-    def ack(self, token: str, *, agent: str) -> bool:
-        return bool(self._said(agent, None, "ack", token=token)["answer"])
+    def ack(self, token: str, *, agent: str) -> Any:
+        return self._call(agent, None, "ack", bool, token=token)
 
-    def nack(self, token: str, *, agent: str, reason: str) -> Delivery:
-        delivery: Delivery = made(Delivery, self._said(agent, None, "ack", token=token, nack=reason))
-        return delivery
+    def nack(self, token: str, *, agent: str, reason: str) -> Any:
+        return self._call(agent, None, "ack", Delivery, token=token, nack=reason)
 
-    def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        until: float = self._said(agent, None, "ack", token=token, extend=seconds)["answer"]
-        return until
+    def extend(self, token: str, *, agent: str, seconds: float | None = None) -> Any:
+        return self._call(agent, None, "ack", float, token=token, extend=seconds)
 
-    def why(self, id: str) -> list[MessageHistory]:
-        stories: list[MessageHistory] = made(list[MessageHistory], self._said("human", None, "why", id=id)["answer"])
-        return stories
+    def why(self, id: str) -> Any:
+        return self._call("human", None, "why", list[MessageHistory], id=id)
 
-    def guard(
-        self, paths: list[str], *, agent: str, role: str | None = None, plan: str | None = None
-    ) -> list[PathVerdict]:
-        tree = self._said(agent, role, "guard", paths=paths, plan=plan)
-        verdicts: list[PathVerdict] = made(list[PathVerdict], tree["answer"])
-        return verdicts
+    def guard(self, paths: list[str], *, agent: str, role: str | None = None, plan: str | None = None) -> Any:
+        return self._call(agent, role, "guard", list[PathVerdict], paths=paths, plan=plan)
 
-    def roster(self) -> list[Presence]:
-        found: list[Presence] = made(list[Presence], self._said("human", None, "team")["answer"])
-        return found
+    def roster(self) -> Any:
+        return self._call("human", None, "team", list[Presence])
 
-    def join(self, name: str, *, role: str | None = None, dialects: Any = ()) -> Member | Finding:
-        tree = self._said(name, role, "team", join=True, reads=list(dialects) or None)
-        member: Member | Finding = made(Member | Finding, tree)
-        return member
-
-    def close(self) -> None:
-        for agent, living in self._agents.values():
-            self._run(agent.go())
-            living.result(10.0)
+    def join(self, name: str, *, role: str | None = None, dialects: Any = ()) -> Any:
+        return self._call(name, role, "team", Member | Finding, join=True, reads=list(dialects) or None)

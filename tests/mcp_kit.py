@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import httpx2
+import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -21,9 +22,9 @@ from telex.config import Settings
 from telex.connection import connect
 from telex.ports.bus import Bus
 from telex.surfaces.http.caller import AT_HOME, Caller
-from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.http import mcp_app
 from telex.surfaces.mcp.server import make_server
+from telex.surfaces.mcp.tool_calls import CallContext, Identity, ProjectFiles
 
 TELEX = str(Path(sys.executable).parent / "telex")
 OLD, NEW, PROBED = "legacy", "2026-07-28", "auto"
@@ -168,6 +169,18 @@ async def at_hand(folder: Path | None, era: str = NEW, *, structured: bool = Tru
             return Agent(await stack.enter_async_context(Client(server, mode=era)))
 
         yield meet
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def meet(tmp_path: Path) -> AsyncIterator[Meet]:
+    """Agents at hand, on a store in the test's folder."""
+    async with at_hand(tmp_path) as agents:
+        yield agents
 
 
 def played(play: Callable[[Meet], Awaitable[None]], folder: Path | None = None, era: str = NEW) -> None:

@@ -5,23 +5,22 @@ the last, which has eight tools and not every verb. Each has a store of its own 
 time of day is the test's: it stands still or goes on by itself, and `leap` moves it.
 """
 
-import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
 from telex.connection import connect
 from telex.model.hub_limits import HUB_LIMITS
 from telex.model.message import Lease
-from telex.ports.bus import Bus, Receipt
+from telex.ports.bus import Receipt
 from telex.surfaces.http.allowed_hosts import places
 from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.auth import AuthMiddleware
@@ -48,29 +47,6 @@ class Time:
 
     def leap(self, seconds: float) -> None:
         self._ahead += seconds
-
-
-class Loop:
-    """An event loop in a thread of its own, which does what it is given."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self._thread.start()
-
-    def run(self, doing: Coroutine[Any, Any, Any]) -> Any:
-        return self.begin(doing).result(SECONDS_MAX)
-
-    def begin(self, doing: Coroutine[Any, Any, Any]) -> "Future[Any]":
-        return asyncio.run_coroutine_threadsafe(doing, self._loop)
-
-    def call(self, doing: Callable[[], object]) -> None:
-        self._loop.call_soon_threadsafe(doing)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(SECONDS_MAX)
-        self._loop.close()
 
 
 class Hub:
@@ -130,16 +106,13 @@ def at_hand(path: Path, clock: Time, settings: Settings = QUICK) -> Iterator[Doo
 
 @contextmanager
 def running_hub(path: Path, clock: Time, settings: Settings = QUICK, port: int = 0) -> Iterator[Hub]:
-    loop = Loop()
-    hub = Hub(path, clock, settings, port)
-    serving = loop.begin(hub.serve())
-    try:
+    with start_blocking_portal() as portal:
+        hub = Hub(path, clock, settings, port)
+        serving = portal.start_task_soon(hub.serve)
         hub.wait()
         yield hub
         hub.end()
         serving.result(SECONDS_MAX)
-    finally:
-        loop.close()
 
 
 @contextmanager
@@ -150,26 +123,14 @@ def over_http(path: Path, clock: Time, settings: Settings = QUICK) -> Iterator[D
 
 @contextmanager
 def over_mcp(path: Path, clock: Time, settings: Settings = QUICK) -> Iterator[Door]:
-    loop = Loop()
-    stop, opened = asyncio.Event(), threading.Event()
-    found: list[Bus] = []
-
-    async def serve() -> None:
-        async with connect(path, settings=settings, clock=LoopClock(clock.now, clock.now)) as bus:
-            found.append(bus)
-            opened.set()
-            await stop.wait()
-
-    serving = loop.begin(serve())
-    try:
-        assert opened.wait(SECONDS_MAX)
-        verbs = McpVerbs(found[0], settings, loop.run, loop.begin)
+    connection = connect(path, settings=settings, clock=LoopClock(clock.now, clock.now))
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(connection) as bus,
+        ExitStack() as stack,
+    ):
+        verbs = McpVerbs(bus, settings, portal, stack)
         yield Door("mcp", verbs, clock, lambda: nullcontext(verbs))
-        verbs.close()
-        loop.call(stop.set)
-        serving.result(SECONDS_MAX)
-    finally:
-        loop.close()
 
 
 OPENERS = {"local": at_hand, "http": over_http, "mcp": over_mcp}

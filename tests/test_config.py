@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from telex.config import Settings, load
-from telex.config.docs import settings_page
-from telex.config.example import example
-from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM
+from telex.config.__main__ import settings_page
+from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM, ValueBounds, example
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
@@ -141,34 +140,29 @@ def test_durability_is_full_unless_said_otherwise(tmp_path: Path) -> None:
     assert not settled(tmp_path, '[store]\ndurability = "normal"').durable
 
 
-@pytest.mark.parametrize("name", Limits._fields)
-def test_every_limit_may_be_set_within_its_bounds_and_not_beyond(tmp_path: Path, name: str) -> None:
-    least, most, _ = LIMIT_BOUNDS[name]
-    for value in (least, most):
-        number = int(value) if isinstance(getattr(LIMITS, name), int) else float(value)
-        text = f"[limits]\n{name} = {number}\n"
-        if name == "retention_seconds":
-            text += "dedup_window_seconds = 0\n"
-        if name == "dedup_window_seconds":
-            text += f"retention_seconds = {float(most)}\n"
-        assert getattr(settled(tmp_path, text).limits, name) == number
-    [line] = said(tmp_path, f"[limits]\n{name} = {int(least) - 1}\n")
-    assert line.startswith(f"telex.toml:2: limits.{name}: expected ")
-    [line] = said(tmp_path, f'[limits]\n{name} = "many"\n')
-    assert line.startswith(f"telex.toml:2: limits.{name}: expected ")
+BESIDE = {  # what must be set too, so that the lowest and the highest value hold
+    "retention_seconds": "dedup_window_seconds = 0",
+    "dedup_window_seconds": "retention_seconds = 2_592_000.0",
+    "body_bytes_max": "bodies_bytes_max = 2_000_000_000",
+    "bodies_bytes_max": "body_bytes_max = 65_536",
+}
+EVERY_LIMIT = [
+    *(pytest.param("limits", name, LIMIT_BOUNDS[name], getattr(LIMITS, name), id=name) for name in Limits._fields),
+    *(pytest.param("hub", name, HUB_BOUNDS[name], getattr(HUB_LIMITS, name), id=name) for name in HubLimits._fields),
+]
 
 
-@pytest.mark.parametrize("name", HubLimits._fields)
-def test_every_limit_of_a_hub_may_be_set_within_its_bounds_and_not_beyond(tmp_path: Path, name: str) -> None:
-    least, most, _ = HUB_BOUNDS[name]
-    room = {"body_bytes_max": "bodies_bytes_max = 2_000_000_000", "bodies_bytes_max": "body_bytes_max = 65_536"}
-    for value in (least, most):
-        number = int(value) if isinstance(getattr(HUB_LIMITS, name), int) else float(value)
-        found = settled(tmp_path, f"[hub]\n{name} = {number}\n{room.get(name, '')}\n")
-        assert getattr(found.hub_limits(), name) == number
-    for wrong in (int(least) - 1, int(most) + 1, '"many"'):
-        [line] = said(tmp_path, f"[hub]\n{name} = {wrong}\n")
-        assert line.startswith(f"telex.toml:2: hub.{name}: expected ")
+@pytest.mark.parametrize("section, name, bounds, default", EVERY_LIMIT)
+def test_every_limit_may_be_set_within_its_bounds_and_not_beyond(
+    tmp_path: Path, section: str, name: str, bounds: ValueBounds, default: float
+) -> None:
+    for value in bounds[:2]:
+        number = int(value) if isinstance(default, int) else float(value)
+        found = settled(tmp_path, f"[{section}]\n{name} = {number}\n{BESIDE.get(name, '')}\n")
+        assert getattr(found.limits if section == "limits" else found.hub_limits(), name) == number
+    for wrong in (int(bounds.least) - 1, int(bounds.most) + 1, '"many"'):
+        [line] = said(tmp_path, f"[{section}]\n{name} = {wrong}\n")
+        assert line.startswith(f"telex.toml:2: {section}.{name}: expected ")
 
 
 def test_what_a_hub_bears_is_what_comes_with_telex_where_nothing_is_said(tmp_path: Path) -> None:

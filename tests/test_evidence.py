@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import telex.evidence.git
+import telex.evidence
 from telex.client import SyncBus
 from telex.connection import connect
 from telex.model.finding import Finding
@@ -24,7 +24,7 @@ NOWHERE = "feedfacefeedfacefeedfacefeedfacefeedface"
 
 @pytest.fixture(autouse=True)
 def git_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telex.evidence.git, "_silent_until", float("-inf"))
+    monkeypatch.setattr(telex.evidence, "_paused_until", float("-inf"))
 
 
 @pytest.fixture

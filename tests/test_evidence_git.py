@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import telex.evidence.git
-from telex.evidence.claims import look
+import telex.evidence
+from telex.evidence import verify
 from telex.ports.evidence import EvidenceResult
 from telex.testing import FakeClock
 from tests.bus_team import Team, open_team, speech_of, team
@@ -22,7 +22,7 @@ __all__ = ["open_team", "team"]
 
 @pytest.fixture(autouse=True)
 def git_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telex.evidence.git, "_silent_until", float("-inf"))
+    monkeypatch.setattr(telex.evidence, "_paused_until", float("-inf"))
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def asked(repository: Repository, commit: str | None, *files: str) -> EvidenceResult | None:
-    return look(str(repository.folder), str(repository.folder), commit, files)
+    return verify(str(repository.folder), str(repository.folder), commit, files)
 
 
 # --- a git that does not answer ---------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def test_a_git_that_is_not_well_makes_no_claim(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     commit = repository.commit({"a.py": "1"})
-    monkeypatch.setattr(telex.evidence.git, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(telex.evidence, "ANSWER_SECONDS", 0.2)
     calls = impostor(tmp_path, script, monkeypatch)
     assert asked(repository, commit, "a.py") is None
     assert calls.exists()
@@ -64,14 +64,14 @@ def test_a_git_that_is_not_well_makes_no_claim(
 def test_a_git_that_hung_is_left_alone_for_a_while(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telex.evidence.git, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(telex.evidence, "ANSWER_SECONDS", 0.05)
     clock = FakeClock()
-    monkeypatch.setattr("telex.evidence.git.time.monotonic", clock.now)
+    monkeypatch.setattr("telex.evidence.time.monotonic", clock.now)
     calls = impostor(tmp_path, "exec sleep 30", monkeypatch)
     for _ in range(5):
         assert asked(repository, NOWHERE) is None
     assert len(calls.read_text().splitlines()) == 1
-    clock.leap(telex.evidence.git.SULKING_SECONDS + 1)
+    clock.leap(telex.evidence.PAUSE_SECONDS + 1)
     assert asked(repository, NOWHERE) is None
     assert len(calls.read_text().splitlines()) == 2
 
@@ -87,8 +87,8 @@ def test_without_git_nothing_is_claimed(repository: Repository, monkeypatch: pyt
 def test_a_repository_of_somebody_else_is_left_alone(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = repository.commit({"a.py": "1"})
     assert asked(repository, commit) == EvidenceResult(commit)
-    environment = {**telex.evidence.git._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
-    monkeypatch.setattr(telex.evidence.git, "_ENVIRONMENT", environment)
+    environment = {**telex.evidence._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    monkeypatch.setattr(telex.evidence, "_ENVIRONMENT", environment)
     assert asked(repository, commit) is None
     assert asked(repository, None, "a.py") is None
 
@@ -101,7 +101,7 @@ def test_what_only_looks_like_a_repository_makes_no_claim(tmp_path: Path) -> Non
     (tmp_path / "file").mkdir()
     (tmp_path / "file/.git").write_text("gitdir: /nowhere\n", encoding="utf-8")
     for inner in (tmp_path / "inner", tmp_path / "file"):
-        assert look(str(inner), str(inner), commit, ()) is None
+        assert verify(str(inner), str(inner), commit, ()) is None
 
 
 # --- a history that is not whole --------------------------------------------------------------------------------------
@@ -114,10 +114,10 @@ def test_a_shallow_clone_contradicts_nobody(repository: Repository, tmp_path: Pa
     source = repository.folder.as_uri()
     git(tmp_path, "clone", "--quiet", "--depth=1", source, "shallow")
     shallow = tmp_path / "shallow"
-    assert look(str(shallow), str(shallow), first, ()) is None
-    assert look(str(shallow), str(shallow), last, ()) == EvidenceResult(last)
+    assert verify(str(shallow), str(shallow), first, ()) is None
+    assert verify(str(shallow), str(shallow), last, ()) == EvidenceResult(last)
     # Without its parent everything in it would look changed, so that nothing is said of the files.
-    assert look(str(shallow), str(shallow), last, ("b.py",)) == EvidenceResult(last)
+    assert verify(str(shallow), str(shallow), last, ("b.py",)) == EvidenceResult(last)
 
 
 @proves("evidence/partial-history")
@@ -129,15 +129,15 @@ def test_a_partial_clone_contradicts_nobody_and_fetches_nothing(repository: Repo
     git(tmp_path, "clone", "--quiet", "--filter=tree:0", "--no-checkout", repository.folder.as_uri(), "partial")
     partial = tmp_path / "partial"
     before = sorted((partial / ".git/objects/pack").iterdir())
-    assert look(str(partial), str(partial), NOWHERE, ()) is None
-    assert look(str(partial), str(partial), last, ("a.py",)) in (None, EvidenceResult(last))
+    assert verify(str(partial), str(partial), NOWHERE, ()) is None
+    assert verify(str(partial), str(partial), last, ("a.py",)) in (None, EvidenceResult(last))
     assert sorted((partial / ".git/objects/pack").iterdir()) == before
 
 
 def test_a_second_work_tree_is_a_repository_too(repository: Repository, tmp_path: Path) -> None:
     commit = repository.commit({"a.py": "1"})
     repository.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "second"))
-    assert look(str(tmp_path / "second"), str(tmp_path / "second"), commit, ("a.py",)) == EvidenceResult(commit)
+    assert verify(str(tmp_path / "second"), str(tmp_path / "second"), commit, ("a.py",)) == EvidenceResult(commit)
 
 
 # --- words that git might misunderstand -------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_no_commit_is_an_option_or_a_revision(
 ) -> None:
     Repository(tmp_path).commit({"a.py": "1"})
     bus = team.other()  # it looks for a repository when it is opened
-    monkeypatch.setattr("telex.evidence.claims.look", never)
+    monkeypatch.setattr("telex.evidence.verify", never)
     assert mark(report(team, name, bus=bus)) is None
 
 
@@ -251,9 +251,9 @@ def test_only_what_is_true_is_remembered(team: Team, tmp_path: Path, monkeypatch
 
     def counted(top: str, folder: str, name: str | None, files: tuple[str, ...]) -> EvidenceResult | None:
         looks.append(name)
-        return look(top, folder, name, files)
+        return verify(top, folder, name, files)
 
-    monkeypatch.setattr("telex.evidence.claims.look", counted)
+    monkeypatch.setattr("telex.evidence.verify", counted)
     bus = team.other()
     for number in range(3):
         assert mark(report(team, commit, "a.py", bus=bus, id=f"true-{number}")) == "verified"
@@ -272,7 +272,7 @@ import sys, telex
 with telex.connect("team.db") as bus:
     for text in {[*messages, json.dumps(vague)]!r}:
         assert bus.send(text, sender="dev", to="lead").accepted
-print([name for name in ("subprocess", "telex.evidence.git", "telex.evidence.claims") if name in sys.modules])
+print([name for name in ("subprocess", "shutil") if name in sys.modules])
 """
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

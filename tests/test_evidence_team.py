@@ -37,13 +37,13 @@ def test_a_team_may_not_want_to_know(
     repository: Repository, open_team: OpenTeam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit({"a.py": "1"})
-    monkeypatch.setattr("telex.evidence.claims.look", never)
+    monkeypatch.setattr("telex.evidence.verify", never)
     assert mark(report(open_team(evidence="off"), NOWHERE)) is None
 
 
 @proves("evidence/no-repository")
 def test_without_a_repository_nothing_is_claimed(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.evidence.claims.look", never)
+    monkeypatch.setattr("telex.evidence.verify", never)
     assert mark(report(team, NOWHERE, "a.py")) is None
 
 

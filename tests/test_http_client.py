@@ -65,7 +65,7 @@ IMPATIENT = LIMITS._replace(hub_connect_seconds=0.0, hub_retry_seconds=0.0)
 
 def over(wire: Faulty, limits: Limits = LIMITS) -> SyncBus:
     clock = SteadyClock(sleep=lambda seconds: None)
-    return SyncBus(RemoteBus(RetryTransport(wire, clock, "http://hub", limits), clock, STRICT))
+    return SyncBus(RemoteBus.over(RetryTransport(wire, clock, "http://hub", limits), clock, STRICT))
 
 
 # --- again -----------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
 
     def asked(faults: list[str | None]) -> list[str]:
         caplog.clear()
-        bus = SyncBus(RemoteBus(RetryTransport(Faulty(hub.url, faults), clock, hub.url), clock, STRICT))
+        bus = SyncBus(RemoteBus.over(RetryTransport(Faulty(hub.url, faults), clock, hub.url), clock, STRICT))
         bus.roster()
         bus.close()
         return [record.getMessage() for record in caplog.records if record.name == "telex.http_client"]
@@ -164,7 +164,7 @@ def test_a_dead_hub_fails_in_seconds_and_one_that_has_answered_is_given_a_minute
 ) -> None:
     moment, clock = simulated_time()
     line = RetryTransport(Faulty(hub.url, [*before, *["not there"] * 99]), clock, hub.url)
-    bus = SyncBus(RemoteBus(line, clock, STRICT))
+    bus = SyncBus(RemoteBus.over(line, clock, STRICT))
     for _ in before:
         bus.roster()
     with pytest.raises(StoreUnavailable):

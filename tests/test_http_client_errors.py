@@ -15,7 +15,7 @@ import pytest
 
 import telex
 from telex.errors import NotAMember, NotFound, OutcomeUnknown, StoreError, StoreUnavailable, TelexError
-from telex.http_client.problems import error_in
+from telex.http_client.bus import error_in
 from telex.surfaces.cli.main import main
 from tests.contract_team import contract
 from tests.proofs import proves

@@ -15,7 +15,7 @@ from telex.model.limits import LIMITS
 from telex.ports.bus import Bus
 from telex.surfaces import receive_limits
 from telex.surfaces.mcp import tool_calls
-from telex.surfaces.mcp.context import CallContext, Identity
+from telex.surfaces.mcp.tool_calls import CallContext, Identity
 from tests.bus_team import speech_of
 from tests.http_kit import QUIET, Asking, opened, play, soon
 from tests.proofs import proves

@@ -11,8 +11,11 @@ from telex.connection import connect
 from telex.generate.prompt import tokens_estimated
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
 from tests.cli_kit import LACKING, PROGRESS
-from tests.mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, at_hand, tokens_of
+from tests.mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, anyio_backend, at_hand, tokens_of
 from tests.proofs import proves
+
+__all__ = ["anyio_backend"]  # a fixture
+pytestmark = pytest.mark.anyio
 
 CASES = [
     pytest.param(door, era, id=f"{door}-{era}", marks=proves(f"mcp/story/{door.replace(' ', '-')}"))
@@ -22,61 +25,52 @@ CASES = [
 
 
 @pytest.mark.parametrize("door, era", CASES)
-def test_a_message_is_sent_refused_fixed_delivered_acked_and_told(door: str, era: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with DOORS[door](tmp_path, era) as meet:
-            dev, lead = await meet("dev"), await meet("lead")
-            is_old = dev.client.protocol_version == "2025-11-25"
-            assert is_old == (era == OLD)
-            refused = await dev.send(message=LACKING, to="lead")
-            assert refused.wrong
-            assert [one["code"] for one in refused.tree["findings"]] == ["field-missing"]
-            fixed = refused.text.splitlines()[-1].replace("<fill: text>", "1-1")
-            waiting = asyncio.create_task(lead.take(seconds=30))
-            kept = await dev.send(message=fixed, to="lead", id="p-1")
-            assert (kept.wrong, kept.tree["id"], kept.tree["to"]) == (False, "p-1", ["lead"])
-            leased = await waiting
-            assert leased["message"]["id"] == "p-1"
-            assert (await lead.ack(token=leased["token"])).tree == {"answer": True}
-            told = await dev.why(id="p-1")
-            assert told.tree["answer"][0]["state"] == "acked"
-            assert "acked" in told.text
-            assert (await lead.inbox()).text == "nothing waits for lead"
-
-    asyncio.run(play())
+async def test_a_message_is_sent_refused_fixed_delivered_acked_and_told(door: str, era: str, tmp_path: Path) -> None:
+    async with DOORS[door](tmp_path, era) as meet:
+        dev, lead = await meet("dev"), await meet("lead")
+        is_old = dev.client.protocol_version == "2025-11-25"
+        assert is_old == (era == OLD)
+        refused = await dev.send(message=LACKING, to="lead")
+        assert refused.wrong
+        assert [one["code"] for one in refused.tree["findings"]] == ["field-missing"]
+        fixed = refused.text.splitlines()[-1].replace("<fill: text>", "1-1")
+        waiting = asyncio.create_task(lead.take(seconds=30))
+        kept = await dev.send(message=fixed, to="lead", id="p-1")
+        assert (kept.wrong, kept.tree["id"], kept.tree["to"]) == (False, "p-1", ["lead"])
+        leased = await waiting
+        assert leased["message"]["id"] == "p-1"
+        assert (await lead.ack(token=leased["token"])).tree == {"answer": True}
+        told = await dev.why(id="p-1")
+        assert told.tree["answer"][0]["state"] == "acked"
+        assert "acked" in told.text
+        assert (await lead.inbox()).text == "nothing waits for lead"
 
 
 @pytest.mark.parametrize("door", list(DOORS))
 @proves("mcp/text-only")
-def test_an_answer_is_text_and_nothing_else_unless_more_is_asked_for(door: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with DOORS[door](tmp_path, NEW, structured=False) as meet:
-            dev, lead = await meet("dev"), await meet("lead")
-            refused, kept = await dev.send(message=LACKING, to="lead"), await dev.send(message="It is red.", to="lead")
-            looked, taken, failed = await lead.inbox(), await lead.wait(seconds=5), await lead.why(id="n-404")
-            for said in (refused, kept, looked, taken, failed, await dev.team()):
-                assert said.text
-                assert not said.tree
-
-    asyncio.run(play())
+async def test_an_answer_is_text_and_nothing_else_unless_more_is_asked_for(door: str, tmp_path: Path) -> None:
+    async with DOORS[door](tmp_path, NEW, structured=False) as meet:
+        dev, lead = await meet("dev"), await meet("lead")
+        refused, kept = await dev.send(message=LACKING, to="lead"), await dev.send(message="It is red.", to="lead")
+        looked, taken, failed = await lead.inbox(), await lead.wait(seconds=5), await lead.why(id="n-404")
+        for said in (refused, kept, looked, taken, failed, await dev.team()):
+            assert said.text
+            assert not said.tree
 
 
 @pytest.mark.parametrize("door", list(DOORS))
 @proves("mcp/wait/shared")
-def test_of_two_who_wait_at_once_each_message_goes_to_one(door: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with DOORS[door](tmp_path, NEW) as meet:
-            lead = await meet("lead")
-            devs = [await meet(name, role="dev") for name in ("anna", "ben")]
-            for dev in devs:
-                await dev.team(join=True)
-            waiting = [asyncio.create_task(dev.take(seconds=30)) for dev in devs]
-            for number in range(2):
-                assert not (await lead.send(message=f"Job {number}", to="role:dev", id=f"job-{number}")).wrong
-            got = [leased["message"]["id"] for leased in await asyncio.gather(*waiting)]
-            assert sorted(got) == ["job-0", "job-1"]
-
-    asyncio.run(play())
+async def test_of_two_who_wait_at_once_each_message_goes_to_one(door: str, tmp_path: Path) -> None:
+    async with DOORS[door](tmp_path, NEW) as meet:
+        lead = await meet("lead")
+        devs = [await meet(name, role="dev") for name in ("anna", "ben")]
+        for dev in devs:
+            await dev.team(join=True)
+        waiting = [asyncio.create_task(dev.take(seconds=30)) for dev in devs]
+        for number in range(2):
+            assert not (await lead.send(message=f"Job {number}", to="role:dev", id=f"job-{number}")).wrong
+        got = [leased["message"]["id"] for leased in await asyncio.gather(*waiting)]
+        assert sorted(got) == ["job-0", "job-1"]
 
 
 # --- the listing ---------------------------------------------------------------------------------------------------
@@ -88,19 +82,16 @@ async def listing(agent: Agent) -> list[dict]:
 
 
 @proves("mcp/listing/eight-tools")
-def test_the_tools_are_few_and_told_in_few_words(
+async def test_the_tools_are_few_and_told_in_few_words(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    async def play() -> None:
-        async with at_hand(tmp_path) as meet:
-            tools = await listing(await meet("dev"))
-            assert [tool["name"] for tool in tools] == list(TOOLS)
-            assert len(tools) <= 8
-            tokens = tokens_estimated(tokens_of(tools)) + tokens_estimated(INSTRUCTIONS)
-            record_property("mcp listing", f"{tokens} tokens")
-            assert tokens < 1_500
-
-    asyncio.run(play())
+    async with at_hand(tmp_path) as meet:
+        tools = await listing(await meet("dev"))
+        assert [tool["name"] for tool in tools] == list(TOOLS)
+        assert len(tools) <= 8
+        tokens = tokens_estimated(tokens_of(tools)) + tokens_estimated(INSTRUCTIONS)
+        record_property("mcp listing", f"{tokens} tokens")
+        assert tokens < 1_500
 
 
 @proves("mcp/listing/page")
@@ -125,20 +116,17 @@ def happened(folder: Path) -> list[int]:
 
 
 @proves("mcp/listing/hints")
-def test_a_tool_says_truly_whether_it_changes_anything(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with at_hand(tmp_path) as meet:
-            dev = await meet("dev")
-            hints = {tool["name"]: tool["annotations"] for tool in await listing(dev)}
-            looking = {name for name, hint in hints.items() if hint.get("readOnlyHint")}
-            assert looking == {"check", "why", "guard"}
-            assert all(hint["destructiveHint"] is False for name, hint in hints.items() if name not in looking)
-            assert {hint["openWorldHint"] for hint in hints.values()} == {False}
-            await dev.send(message="It is red.", to="lead", id="n-1")
-            before = happened(tmp_path)
-            await dev.check(message=PROGRESS, to="lead")
-            await dev.guard(paths=["src/a.py"])
-            await dev.why(id="n-1")
-            assert happened(tmp_path) == before
-
-    asyncio.run(play())
+async def test_a_tool_says_truly_whether_it_changes_anything(tmp_path: Path) -> None:
+    async with at_hand(tmp_path) as meet:
+        dev = await meet("dev")
+        hints = {tool["name"]: tool["annotations"] for tool in await listing(dev)}
+        looking = {name for name, hint in hints.items() if hint.get("readOnlyHint")}
+        assert looking == {"check", "why", "guard"}
+        assert all(hint["destructiveHint"] is False for name, hint in hints.items() if name not in looking)
+        assert {hint["openWorldHint"] for hint in hints.values()} == {False}
+        await dev.send(message="It is red.", to="lead", id="n-1")
+        before = happened(tmp_path)
+        await dev.check(message=PROGRESS, to="lead")
+        await dev.guard(paths=["src/a.py"])
+        await dev.why(id="n-1")
+        assert happened(tmp_path) == before

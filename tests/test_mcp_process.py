@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from telex.surfaces.cli.main import main
-from tests.mcp_kit import NEW, OLD, TELEX, at_hand, bare_environment, on_stdio
+from tests.mcp_kit import NEW, OLD, TELEX, anyio_backend, at_hand, bare_environment, on_stdio
 from tests.proofs import proves
+
+__all__ = ["anyio_backend"]  # a fixture
+pytestmark = pytest.mark.anyio
 
 SECONDS_MAX = 30
 OLD_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -277,34 +280,28 @@ def test_a_message_is_held_for_a_bounded_time(tmp_path: Path) -> None:
 
 
 @proves("mcp/world/store-away")
-def test_a_store_that_is_away_is_told_and_the_next_call_tries_again(tmp_path: Path) -> None:
+async def test_a_store_that_is_away_is_told_and_the_next_call_tries_again(tmp_path: Path) -> None:
     (tmp_path / ".telex").mkdir()
     damaged = tmp_path / ".telex" / "telex.db"
     damaged.write_text("This is no store. " * 100)
 
-    async def play() -> None:
-        async with on_stdio(tmp_path, NEW) as meet:
-            dev = await meet("dev")
-            said = await dev.send(message="It is red.", to="lead")
-            assert (said.wrong, said.tree["code"]) == (True, "store-damaged")
-            damaged.unlink()
-            assert not (await dev.send(message="It is red.", to="lead")).wrong
-
-    asyncio.run(play())
+    async with on_stdio(tmp_path, NEW) as meet:
+        dev = await meet("dev")
+        said = await dev.send(message="It is red.", to="lead")
+        assert (said.wrong, said.tree["code"]) == (True, "store-damaged")
+        damaged.unlink()
+        assert not (await dev.send(message="It is red.", to="lead")).wrong
 
 
 @proves("mcp/world/settings-wrong")
-def test_settings_that_are_wrong_are_told_and_can_be_fixed(tmp_path: Path) -> None:
+async def test_settings_that_are_wrong_are_told_and_can_be_fixed(tmp_path: Path) -> None:
     settings = tmp_path / "telex.toml"
     settings.write_text("strict = 7\n")
 
-    async def play() -> None:
-        async with on_stdio(tmp_path, NEW) as meet:
-            dev = await meet("dev")
-            said = await dev.inbox()
-            assert (said.wrong, said.tree["code"]) == (True, "settings-wrong")
-            assert "telex.toml" in said.text
-            settings.unlink()
-            assert not (await dev.inbox()).wrong
-
-    asyncio.run(play())
+    async with on_stdio(tmp_path, NEW) as meet:
+        dev = await meet("dev")
+        said = await dev.inbox()
+        assert (said.wrong, said.tree["code"]) == (True, "settings-wrong")
+        assert "telex.toml" in said.text
+        settings.unlink()
+        assert not (await dev.inbox()).wrong

@@ -12,7 +12,7 @@ from telex.dialects.draft import draft
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
-from telex.messages.builders import python_name
+from telex.messages import python_name
 from telex.model.finding import refusals
 from telex.testing.strategies import messages
 from telex.validation.check import CheckPolicy, check

@@ -1,9 +1,12 @@
 """Does every value of the bus come through the wire as it was, and do arguments that do not fit say why?"""
 
+import ast
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -12,14 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from telex import client
+from telex.client import SyncBus
+from telex.http_client.bus import RemoteBus
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.arguments import CODE, from_texts, from_tree
+from telex.protocol.codec import is_value, type_hints
 from telex.protocol.schema import SchemaBuilder
-from telex.protocol.type_hints import is_value, type_hints
 from telex.protocol.verbs import VERBS, EventRecord, answer_kind, arguments, work_state_kinds
 from tests.proofs import proves
 
@@ -169,6 +175,20 @@ def test_every_verb_of_the_bus_has_a_row_or_a_reason() -> None:
     verbs = {name for name in vars(Bus) if not name.startswith("_")}
     assert set(VERBS) | set(NOT_ASKED_FOR) == verbs
     assert not set(VERBS) & set(NOT_ASKED_FOR)
+
+
+@proves("protocol/every-verb")
+def test_clients_and_the_stub_have_every_verb_with_the_arguments_of_the_bus() -> None:
+    stub = ast.parse(Path(client.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    [facade] = [node for node in stub.body if isinstance(node, ast.ClassDef)]
+    methods = {node.name: node.args for node in facade.body if isinstance(node, ast.FunctionDef)}
+    assert set(methods) == {*VERBS, *NOT_ASKED_FOR, "__init__", "awaitable"}
+    for name in (*VERBS, *NOT_ASKED_FOR):
+        expected = list(inspect.signature(getattr(Bus, name)).parameters)
+        assert [argument.arg for argument in (*methods[name].args, *methods[name].kwonlyargs)] == expected
+        for kind in (SyncBus, RemoteBus):
+            assert name in vars(kind)
+            assert list(inspect.signature(getattr(kind, name)).parameters) == expected
 
 
 @proves("protocol/every-verb")

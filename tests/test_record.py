@@ -7,8 +7,7 @@ import pytest
 from telex.model.digest import digest_of
 from telex.model.event import Event
 from telex.model.message import Message, NewMessage
-from telex.record.export import InvalidLine, exported, imported
-from telex.record.log_records import LogRecord, log_facts, records, said
+from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records, said
 from tests.proofs import proves
 
 NOON = 1_769_860_800.0

@@ -13,7 +13,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.store import Store
-from telex.record.export import exported
+from telex.record import exported
 from telex.replay import time_travel as moment_room
 from telex.replay.reader import Line, LogEntry, line_reader, of_store
 from telex.replay.simulate import SimulatedResult, Simulator

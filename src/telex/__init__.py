@@ -4,43 +4,29 @@
     >>> telex.check('{"type": "dev_blocker", "task": "T1", "plan_id": "P1", "blocker": "no table"}').valid
     False
 
-What is public is listed in `__all__`. Names are fetched when first used, so that importing telex costs nothing.
+Public names are in `__all__`. Each is imported when first used, so that importing telex costs nothing.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from telex.connection import connect
-    from telex.dialects.registry import BUILT_IN
-    from telex.dialects.schema import Dialect
-    from telex.dialects.toml.loader import declare
-    from telex.dialects.write import write
-    from telex.model.finding import Finding
-    from telex.model.message import Lease
-    from telex.ports.bus import Bus, Receipt
-    from telex.translator import TranslatedMessage, translate
-    from telex.validation.check import CheckPolicy, CheckResult, check
-    from telex.validation.fast_validator import FastValidator
+    from telex.connection import connect as connect
+    from telex.dialects.registry import BUILT_IN as BUILT_IN
+    from telex.dialects.schema import Dialect as Dialect
+    from telex.dialects.toml.loader import declare as declare
+    from telex.dialects.write import write as write
+    from telex.model.finding import Finding as Finding
+    from telex.model.message import Lease as Lease
+    from telex.ports.bus import Bus as Bus
+    from telex.ports.bus import Receipt as Receipt
+    from telex.translator import TranslatedMessage as TranslatedMessage
+    from telex.translator import translate as translate
+    from telex.validation.check import CheckPolicy as CheckPolicy
+    from telex.validation.check import CheckResult as CheckResult
+    from telex.validation.check import check as check
+    from telex.validation.fast_validator import FastValidator as FastValidator
 
 __version__ = "0.1.0"
-__all__ = [
-    "BUILT_IN",
-    "Bus",
-    "CheckPolicy",
-    "CheckResult",
-    "Dialect",
-    "FastValidator",
-    "Finding",
-    "Lease",
-    "Receipt",
-    "TranslatedMessage",
-    "check",
-    "connect",
-    "declare",
-    "translate",
-    "write",
-]
-
 _HOMES = {
     "BUILT_IN": "telex.dialects.registry",
     "Bus": "telex.ports.bus",
@@ -58,9 +44,9 @@ _HOMES = {
     "translate": "telex.translator",
     "write": "telex.dialects.write",
 }
+__all__ = list(_HOMES)
 
-
-if not TYPE_CHECKING:  # to a type checker every name would be one of ours
+if not TYPE_CHECKING:  # otherwise a type checker accepts every name
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:

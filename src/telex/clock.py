@@ -8,12 +8,12 @@ import os
 import time
 from collections.abc import Callable
 
-AHEAD_SECONDS_MAX = 86_400.0  # a store that is further ahead than this was written by a clock gone wrong: not followed
-_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: no I, L, O or U to be misread
+AHEAD_SECONDS_MAX = 86_400.0  # a store that is further ahead was written by a wrong clock: ignored
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32
 
 
 class SteadyClock:
-    """Blocking: `sleep` returns without ever yielding, so a coroutine that uses it needs no event loop."""
+    """Blocking: `sleep` never yields, so a coroutine that uses it needs no event loop."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class SteadyClock:
         self._base, self._since = wall(), monotonic()
 
     def begin_after(self, moment: float) -> None:
-        """Something has already happened at this moment, by another clock: it is no earlier now."""
+        """Do not go before this time, which is that of the last event by another clock."""
         if self.now() < moment <= self._wall() + AHEAD_SECONDS_MAX:
             self._base, self._since = moment, self._monotonic()
 
@@ -45,7 +45,7 @@ class SteadyClock:
 
 
 class LoopClock(SteadyClock):
-    """The same for an event loop: sleeping lets the others run."""
+    """The same for an event loop."""
 
     async def sleep(self, seconds: float) -> None:
         import asyncio
@@ -53,8 +53,8 @@ class LoopClock(SteadyClock):
         await asyncio.sleep(max(seconds, 0.0))
 
 
-def new_id(now: float, chance: bytes) -> str:
-    """A ULID: 26 letters and digits that sort by time and can be read out over the telephone."""
-    assert len(chance) == 10, "eighty bits of chance"
-    number = (int(now * 1000) & (1 << 48) - 1) << 80 | int.from_bytes(chance, "big")
+def new_id(now: float, random: bytes) -> str:
+    """A ULID: 26 letters and digits that sort by time."""
+    assert len(random) == 10
+    number = (int(now * 1000) & (1 << 48) - 1) << 80 | int.from_bytes(random, "big")
     return "".join(_LETTERS[number >> shift & 31] for shift in range(125, -1, -5))

@@ -1,14 +1,16 @@
-"""Construction of a bus from settings and an address. The only module that knows all parts."""
+"""Construction of a bus from settings and an address. The only module that knows all parts.
+
+Parts are imported where they are used: each command starts with the imports that it needs.
+"""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from telex.bus.run_sync import run_sync
-from telex.clock import SteadyClock
-from telex.config import Settings, load
+from telex.clock import LoopClock, SteadyClock
+from telex.config import HUBS, MEMORY, SQLITE, Settings, load
 from telex.errors import StoreUnavailable
 from telex.ports.clock import StoreClock
 from telex.ports.evidence import Evidence
@@ -23,10 +25,8 @@ if TYPE_CHECKING:
     from telex.ports.bus import Bus
 
 FILE = "telex.db"
-STORE = "TELEX_STORE"  # names the store, wherever it is
-MEMORY, SQLITE = "memory:", "sqlite:"
-HUBS = ("http://", "https://")
-TOKEN = "TELEX_TOKEN"  # what a hub lets in by; never an argument of a command, which others could see
+STORE = "TELEX_STORE"  # variable: a path or the address of a hub
+TOKEN = "TELEX_TOKEN"  # variable, and no option of a command, which other users of the machine could see
 
 
 def connect(
@@ -36,20 +36,20 @@ def connect(
     clock: StoreClock | None = None,
     token: str | None = None,
 ) -> "Connection":
-    """The bus at that place: `memory:`, a path, `sqlite:path`, `http://…` for that of a hub, or None for the
-    `.telex/telex.db` of the project. A hub lets in by a `token`, which is TELEX_TOKEN's if not given.
+    """The bus at an address: `memory:`, a path, `sqlite:path`, `http://…` of a hub, or None for the `.telex/telex.db`
+    of the project. `token` is for a hub; the default is TELEX_TOKEN.
 
-    async with telex.connect() as bus:      # for an event loop; sends that come together share one sync
+    async with telex.connect() as bus:      # on an event loop; concurrent sends share one commit
         await bus.send(...)
 
-    with telex.connect() as bus:            # the same verbs, blocking
+    with telex.connect() as bus:            # the same methods, blocking
         bus.send(...)
     """
     return Connection(None if where is None else os.fspath(where), settings, clock, token)
 
 
 class Connection:
-    """A bus not opened yet: entering it decides whether it blocks."""
+    """A bus that is opened by `with` (blocking) or `async with`."""
 
     def __init__(
         self, where: str | None, settings: Settings | None, clock: StoreClock | None, token: str | None = None
@@ -60,7 +60,7 @@ class Connection:
     def __enter__(self) -> "SyncBus":
         from telex.client import SyncBus
 
-        self._bus = self._open(self._clock or SteadyClock(), grouped=False)
+        self._bus = self._open(self._clock or SteadyClock(), on_loop=False)
         return SyncBus(self._bus)
 
     def __exit__(self, *_: object) -> None:
@@ -68,68 +68,66 @@ class Connection:
             run_sync(self._bus.close())
 
     async def __aenter__(self) -> "Bus":
-        from telex.clock import LoopClock
-
-        self._bus = self._open(self._clock or LoopClock(), grouped=True)
+        self._bus = self._open(self._clock or LoopClock(), on_loop=True)
         return self._bus
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._bus is not None:
             await self._bus.close()
 
-    def _open(self, clock: StoreClock, *, grouped: bool) -> "LocalBus | RemoteBus":
+    def _open(self, clock: StoreClock, *, on_loop: bool) -> "LocalBus | RemoteBus":
         settings = load(os.getcwd()) if self._settings is None else self._settings
         url = hub_at(self._where, settings)
-        if url is not None:
-            from telex.http_client.factory import open_remote, token_for
+        if url is None:
+            return _open_local(self._where, settings, clock, on_loop=on_loop)
+        from telex.http_client.bus import open_remote, token_for
 
-            is_named = bool(self._where or os.environ.get(STORE))
-            token = token_for(url, self._token or os.environ.get(TOKEN), is_named=is_named)
-            return open_remote(url, token, clock, settings.desk(), on_loop=grouped)
-        from telex.bus.local import LocalBus
-        from telex.bus.notify import Notifier
+        is_named = bool(self._where or os.environ.get(STORE))
+        token = token_for(url, self._token or os.environ.get(TOKEN), is_named=is_named)
+        return open_remote(url, token, clock, settings.desk(), on_loop=on_loop)
 
-        store = open_store(self._where, settings, grouped=grouped)
-        clock.begin_after(run_sync(store.latest_at()))
-        waiting = Notifier
-        if grouped:
-            from telex.bus.shared_notify import SharedNotifier
 
-            waiting = SharedNotifier
-        evidence = evidence_beside(store_path(self._where, settings), settings, aside=grouped)
-        bus = LocalBus(
-            store,
-            clock,
-            desk=settings.desk(),
-            members=settings.members,
-            waiting=waiting,
-            work=settings.work(),
-            evidence=evidence,
-        )
-        if grouped:
-            from telex.ports.trace_context import traceparent  # whoever has a loop has paid for it
+def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_loop: bool) -> "LocalBus":
+    from telex.bus.local import LocalBus
+    from telex.bus.notify import Notifier
 
-            bus.carry(traceparent)
-        return bus
+    store = open_store(where, settings, grouped=on_loop)
+    clock.begin_after(run_sync(store.latest_at()))
+    notifier = Notifier
+    if on_loop:
+        from telex.bus.shared_notify import SharedNotifier
+        from telex.ports.trace_context import traceparent
+
+        notifier = SharedNotifier
+    bus = LocalBus(
+        store,
+        clock,
+        desk=settings.desk(),
+        members=settings.members,
+        waiting=notifier,
+        work=settings.work(),
+        evidence=evidence_beside(store_path(where, settings), settings, aside=on_loop),
+    )
+    if on_loop:
+        bus.carry(traceparent)
+    return bus
 
 
 @contextmanager
 def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
-    """As much of a bus as a guard needs. It starts in half the time, and is started for every file."""
+    """The part of a bus that a guard needs: it starts in half the time, and runs for every written file."""
     from telex.bus.guard import WriteGuard
     from telex.bus.team_state import TeamState, default_roles
 
     clock, store = SteadyClock(), open_store(where, settings)
     dialects = {dialect.name: dialect for dialect in settings.dialects()}
-    spoken = (settings.forced,) if settings.forced else tuple(dialects.values())
+    used = (settings.forced,) if settings.forced else tuple(dialects.values())
     team = TeamState(
         clock=clock,
         limits=settings.limits,
         dialects=dialects,
         declared=settings.members,
-        default_roles=default_roles(spoken, closed=bool(settings.members)),
+        default_roles=default_roles(used, closed=bool(settings.members)),
     )
     try:
         yield WriteGuard(store, clock, team, dialects, settings.limits)
@@ -149,7 +147,7 @@ def open_store(where: str | None, settings: Settings, *, grouped: bool = False) 
 
 
 def hub_at(where: str | None, settings: Settings) -> str | None:
-    """The address of the hub that is meant; None: a store is."""
+    """The address of the hub; None: a store is used."""
     where = where or os.environ.get(STORE) or settings.store_path
     return where if where is not None and is_hub(where) else None
 
@@ -159,14 +157,15 @@ def is_hub(where: str) -> bool:
 
 
 def store_path(where: str | None, settings: Settings) -> str:
-    """Where the store is: as given, as in the environment or the settings, or that of the project.
+    """The path of the store: as given, of the environment, of the settings, or of the project.
 
     Raises:
-        StoreUnavailable: that kind of place is not one we know.
+        StoreUnavailable: it is no path of a store.
     """
     where = where or os.environ.get(STORE) or settings.store_path
     if where is None:
-        return usual_store(os.getcwd(), settings)
+        source = None if os.environ.get(VARIABLE) else settings.source  # a named file may be outside the project
+        return os.path.join(store_folder(os.getcwd(), source), STORE_FOLDER, FILE)
     if where in (MEMORY, ":memory:"):
         return MEMORY
     if where == SQLITE:
@@ -174,31 +173,26 @@ def store_path(where: str | None, settings: Settings) -> str:
     if where.startswith(SQLITE):
         return where.removeprefix(SQLITE)
     if "://" in where:
-        scheme = where.split("://", 1)[0]
         if is_hub(where):
             raise StoreUnavailable("this needs the store file: it does not work through a hub.")
-        raise StoreUnavailable(f"unknown store scheme {scheme}: use memory:, sqlite:PATH, http:// or a path.")
+        raise StoreUnavailable(
+            f"unknown store scheme {where.split('://', 1)[0]}: use memory:, sqlite:PATH, http:// or a path."
+        )
     if _is_like_a_hub(where) and not os.path.exists(where):
         raise StoreUnavailable(f"give a hub as http://HOST:PORT; for a file of that name use sqlite:{where}.")
     return os.path.join(where, FILE) if os.path.isdir(where) else where
 
 
 def _is_like_a_hub(where: str) -> bool:
-    """As people write one when they are in a hurry: localhost:4477, http:/hub."""
+    """An incomplete address: localhost:4477, http:/hub."""
     host, _, port = where.rstrip("/").rpartition(":")
-    named = bool(host) and port.isdecimal() and "/" not in host and os.sep not in host
-    return named or where.lower().startswith(("http:", "https:"))
-
-
-def usual_store(folder: str, settings: Settings) -> str:
-    """The store of the project that a folder is in, where none is named."""
-    source = None if os.environ.get(VARIABLE) else settings.source  # a file named from elsewhere tells no place
-    return os.path.join(store_folder(folder, source), STORE_FOLDER, FILE)
+    has_port = bool(host) and port.isdecimal() and "/" not in host and os.sep not in host
+    return has_port or where.lower().startswith(("http:", "https:"))
 
 
 def evidence_beside(path: str, settings: Settings, *, aside: bool = False) -> Evidence | None:
-    """The repository that the store lies in, if it lies in one; a store in memory lies in the working directory. From a
-    linked work tree of it, that work tree: what an agent reports of files is about the files that it has."""
+    """The repository around the store, if there is one; around the working directory for a store in memory. In a linked
+    work tree of it, that work tree: an agent reports about the files that it has."""
     if settings.evidence == "off":
         return None
     folder = os.getcwd() if path == MEMORY else os.path.dirname(os.path.abspath(path))

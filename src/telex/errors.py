@@ -58,9 +58,16 @@ class OutcomeUnknown(StoreError):
         self.id = id
 
 
+class _RequestError(TelexError):
+    """`id` is the id of the request."""
+
+    def __init__(self, say: str, id: str) -> None:
+        super().__init__(say)
+        self.id = id
+
+
 class NotAMember(TelexError):
-    """`code` says in which way: sender-unknown, sender-has-shut-down, role-unknown, role-differs or
-    name-not-allowed."""
+    """`code` is sender-unknown, sender-has-shut-down, role-unknown, role-differs or name-not-allowed."""
 
     def __init__(self, say: str, code: str) -> None:
         super().__init__(say)
@@ -75,24 +82,16 @@ class NotFound(TelexError):
     code = "not-found"
 
 
-class RequestTimedOut(TelexError):
-    """No reply came in time. `id` is the id of the request."""
+class RequestTimedOut(_RequestError):
+    """No reply came in time."""
 
     code = "request-timed-out"
 
-    def __init__(self, say: str, id: str) -> None:
-        super().__init__(say)
-        self.id = id
 
-
-class RequestFailed(TelexError):
-    """Every recipient failed or has left. `id` is the id of the request."""
+class RequestFailed(_RequestError):
+    """Every recipient failed or has left."""
 
     code = "request-failed"
-
-    def __init__(self, say: str, id: str) -> None:
-        super().__init__(say)
-        self.id = id
 
 
 class InvalidValue(TelexError, ValueError):

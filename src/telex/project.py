@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 SETTINGS = "telex.toml"
-VARIABLE = "TELEX_CONFIG"  # names the settings, wherever they are
+VARIABLE = "TELEX_CONFIG"  # path of the settings
 GIT = ".git"  # a folder; a file in a linked work tree and in a submodule
 STORE_FOLDER = ".telex"
 FOLDERS_MAX = 50_000  # searched for stray stores
@@ -24,7 +24,7 @@ class WorkTree(NamedTuple):
 
 
 def find_settings(folder: str) -> str | None:
-    """The telex.toml that holds in this folder: in it or above it. A linked work tree that has none uses the one of the
+    """The telex.toml of this folder: in it or above it. A linked work tree that has none uses the one of the
     main work tree, since they share a store."""
     named = os.environ.get(VARIABLE)
     if named:
@@ -41,18 +41,18 @@ def find_settings(folder: str) -> str | None:
 def work_tree(folder: str) -> WorkTree | None:
     """The work tree that a folder is in; None: it is in no repository. A submodule is part of the repository around it,
     unless it has settings of its own."""
-    found: WorkTree | None = None
+    tree: WorkTree | None = None
     top = nearest(folder, GIT)
     while top is not None:
         git = _git_folder(top)
         if git is not None and os.path.exists(os.path.join(git, "commondir")):
             return WorkTree(top, _main(top, git))
-        found = WorkTree(top, top)
+        tree = WorkTree(top, top)
         if git is None or os.path.exists(os.path.join(top, SETTINGS)):
-            return found
+            return tree
         above = os.path.dirname(top)
         top = nearest(above, GIT) if above != top else None
-    return found
+    return tree
 
 
 def _main_work_tree(top: str) -> str | None:
@@ -84,7 +84,7 @@ def _in_main(folder: str, tree: WorkTree | None) -> str:
     if tree is None or tree.main == tree.top or not is_inside(folder, tree.top):
         return folder
     there = os.path.normpath(os.path.join(tree.main, os.path.relpath(folder, tree.top)))
-    # A link in the main work tree may lead anywhere, and this folder was not reached through it.
+    # A symbolic link in the main work tree may lead out of it.
     return there if is_inside(os.path.realpath(there), os.path.realpath(tree.main)) else tree.main
 
 
@@ -99,7 +99,7 @@ def store_folder(folder: str, settings: str | None) -> str:
 
 def root_of(folder: str) -> str:
     """The root of the project that a folder is in, from which contracts name its files: the folder of its telex.toml,
-    or the top of its work tree; the folder itself where nothing tells."""
+    or the top of its work tree, or the folder itself."""
     tree = work_tree(folder)
     if tree is None:
         return nearest(folder, STORE_FOLDER, os.path.isdir) or folder
@@ -144,7 +144,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _git_folder(top: str) -> str | None:
-    """The git folder that a file `.git` names; None: it is a folder itself, or names none."""
+    """The git folder that a file `.git` names; None: it is a folder, or names none."""
     return _named_in(os.path.join(top, GIT), "gitdir: ")
 
 
@@ -162,7 +162,7 @@ def _named_in(file: str, prefix: str) -> str | None:
 
 
 def _main(top: str, git: str) -> str:
-    """The main work tree, if both sides agree on the link: a folder from elsewhere may claim to be linked to any."""
+    """The main work tree, if both sides agree on the link: any folder may claim to be linked."""
     worktrees = os.path.dirname(git)
     back = _named_in(os.path.join(git, "gitdir"), "")
     if os.path.basename(worktrees) != "worktrees" or back is None or not _is_same(os.path.dirname(back), top):
@@ -171,8 +171,8 @@ def _main(top: str, git: str) -> str:
     return os.path.dirname(common) if os.path.basename(common) == GIT else common
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same(path: str, other: str) -> bool:
     try:
-        return os.path.samefile(one, other)
+        return os.path.samefile(path, other)
     except OSError:
         return False

@@ -100,4 +100,4 @@ def _line_ends(checked: CheckResult) -> list[FieldChange]:
     """Line ends are normalised by the parser, before the translation."""
     if not checked.body or not any(finding.code == "carriage-returns" for finding in checked.findings):
         return []
-    return [FieldChange(BODY, None, checked.body, "its carriage returns are told as plain line ends")]
+    return [FieldChange(BODY, None, checked.body, "its carriage returns become line feeds")]

@@ -19,47 +19,48 @@ from telex.project import VARIABLE, find_settings
 if TYPE_CHECKING:
     from telex.model.hub_limits import HubLimits
     from telex.model.task_states import TaskStateMachine
-    from telex.validation.check import CheckPolicy  # brings every check with it, and a guard makes none
+    from telex.validation.check import CheckPolicy
 
 FILE_BYTES_MAX = 4 * 1_048_576
+MEMORY, SQLITE = "memory:", "sqlite:"  # of addresses of stores
+HUBS = ("http://", "https://")
 
 
 class Settings(NamedTuple):
     team_name: str | None = None
     strict: bool = True
-    dialect: str | None = None  # the one that wins when a message fits two
+    dialect: str | None = None  # preferred when a message fits two
     own_dialects: tuple[Dialect, ...] = ()
-    forced: Dialect | None = None  # every message is read as this one; asked for at a door, never in the file
+    forced: Dialect | None = None  # every message is parsed as this one; an option of a command, not in the file
     unknown_fields: Severity = "note"
     misdelivery: Severity = "warning"
-    evidence: str = "mark"  # or refuse, or off: what is done about a report that the repository speaks against
-    work_rules: bool = True  # False: messages are only delivered, whatever they mean to the work
+    evidence: str = "mark"  # or refuse, or off: for a report that contradicts the repository
+    work_rules: bool = True  # False: messages are only delivered
     members: tuple[Member, ...] = ()  # any at all close the team
     store_path: str | None = None  # absolute, or `memory:`, or the address of a hub
-    durable: bool = True  # False: a power cut may undo what was said to be stored
+    durable: bool = True  # False: a power cut may lose stored messages
     limits: Limits = LIMITS
-    task_states: "TaskStateMachine | None" = None  # None: those that come with Telex
-    hub: "HubLimits | None" = None  # None: those that come with Telex
+    task_states: "TaskStateMachine | None" = None  # None: the built-in ones
+    hub: "HubLimits | None" = None  # None: the defaults
     source: str | None = None  # the file, if there is one
 
     def work(self) -> Mapping[str, Any]:
-        """What this team chose for the rules of the work."""
+        """Options of the work rules."""
         return {"task_states": self.task_states} if self.task_states is not None else {}
 
     def hub_limits(self) -> "HubLimits":
-        """What a hub of this team bears."""
         from telex.model.hub_limits import HUB_LIMITS
 
         return self.hub or HUB_LIMITS
 
     def dialects(self) -> tuple[Dialect, ...]:
-        """Its own come first: they were declared for it. So does a version that is read only where it is named."""
+        """The team's own dialects first. An old version of a built-in one is included only if it is named."""
         chosen = tuple(dialect for dialect in OTHER_VERSIONS if dialect.name == self.dialect)
         return (*self.own_dialects, *chosen, *BUILT_IN)
 
     def desk(self) -> "CheckPolicy":
-        """How this team reads messages."""
-        from telex.validation.check import CheckPolicy
+        """How this team validates messages."""
+        from telex.validation.check import CheckPolicy  # a guard does without
 
         return CheckPolicy(
             dialects=self.dialects(),
@@ -74,17 +75,17 @@ class Settings(NamedTuple):
 
 
 def load(folder: str) -> Settings:
-    """The settings that hold in a folder: of the nearest telex.toml, in it or above it.
+    """Parse the settings for a folder: of the nearest telex.toml, in it or above it.
 
     Raises:
-        SettingsError: with everything that is wrong with the file, one line for each.
+        SettingsError: the file is invalid; a line for each error.
     """
     path = find_settings(folder)
     return Settings() if path is None else load_file(path)
 
 
 def load_file(path: str) -> Settings:
-    """The settings of that very file.
+    """Parse this file.
 
     Raises:
         SettingsError: as for `load`.
@@ -100,13 +101,13 @@ def load_file(path: str) -> Settings:
 
 
 def text_of(path: str) -> str:
-    """The text of telex.toml, or of a file that it names: it may come with a cloned repository and name a device.
+    """The text of telex.toml, or of a file that it names: a cloned repository may have a link to a device there.
 
     Raises:
-        SettingsError: what is wrong with the file, to be put behind its name.
+        SettingsError: what is wrong, to be put behind the name of the file.
     """
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open(path, "rb", opener=_open_non_blocking) as file:
             text = file.read(FILE_BYTES_MAX + 1)
         if len(text) > FILE_BYTES_MAX:
             raise SettingsError(f"has more than {FILE_BYTES_MAX:,} bytes")
@@ -117,12 +118,11 @@ def text_of(path: str) -> str:
         raise SettingsError(f"is not UTF-8 at byte {error.start}") from error
 
 
-def _open_at_once(path: str, flags: int) -> int:
-    """Without blocking: a pipe without a writer reads as empty."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+def _open_non_blocking(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe without a writer reads as empty
 
 
 def seen(path: str) -> str:
-    """A path as it is best told to whoever stands in the working directory."""
+    """A path relative to the working directory, if that is shorter."""
     from_here = os.path.relpath(path)
     return from_here if len(from_here) < len(path) else path

@@ -2,28 +2,30 @@
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar
 
-from telex.config import Settings, seen, text_of
+from telex.config import HUBS, MEMORY, SQLITE, Settings, seen, text_of
 from telex.config.settings import (
     DURABILITIES,
     EVIDENCES,
     HUB_BOUNDS,
     LIMIT_BOUNDS,
-    MEMBER,
     SEVERITIES,
-    STORE,
-    TEAM,
+    STATE,
+    TASK_STATES,
     ValueBounds,
     number,
 )
 from telex.dialects.registry import PLAIN, VERSIONS
 from telex.dialects.schema import Dialect
 from telex.dialects.toml.document import (
+    RAW,
+    Key,
     TomlDocument,
     TomlProblem,
     TomlValue,
     meant_or_choices,
+    one_of,
     show,
     shown,
     toml_tables,
@@ -31,28 +33,27 @@ from telex.dialects.toml.document import (
 from telex.dialects.toml.line_numbers import NESTING_MAX, scan
 from telex.errors import SettingsError
 from telex.model.dialect_version import AT
-from telex.model.finding import Severity
+from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import AGENT, EVERYONE, HUMAN, TELEX, Member
+from telex.model.task_states import ESCALATES_AFTER, TaskState, TaskStateMachine, ends_reached, state_name
 from telex.project import shared_folder
 from telex.validation.authorization import normalised
 
-if TYPE_CHECKING:
-    from telex.model.hub_limits import HubLimits
-
-SECTIONS = ("team", "store", "limits", "hub", "task_states")
 MEMBERS_MAX = 10_000
 DIALECTS_MAX = 64
+STATES_MAX = 200
+ESCALATES_AFTER_MAX = 1_000
 NAME_CHARACTERS_MAX = 64
-MEMORY, SQLITE = "memory:", "sqlite:"
-HUBS = ("http://", "https://")  # an address is seen from everywhere alike
+PATH_CHARACTERS_MAX = 4_096
+L = TypeVar("L", Limits, HubLimits)
 
 
 def read(path: str, text: str) -> Settings:
-    """The settings of that text; `path` is named in what is wrong with it, and other files are found from there.
+    """Parse and validate the text of a file; `path` is named in errors, and other files are relative to it.
 
     Raises:
-        SettingsError: with a line for each mistake.
+        SettingsError: a line for each error.
     """
     text = text.removeprefix("\ufeff")
     lines, too_deep = scan(text)
@@ -61,64 +62,62 @@ def read(path: str, text: str) -> Settings:
     tables = toml_tables(text, seen(path))
     if isinstance(tables, TomlProblem):
         raise SettingsError(show(tables))
-    sheet = TomlDocument(seen(path), lines)
-    whole = TomlValue(tables, (), sheet)
-    whole.only(*SECTIONS)
-    settings = Settings(source=path)
-    if whole.has("team"):
-        settings = _team(whole.at("team"), settings)
-    if whole.has("store"):
-        settings = _store(whole.at("store"), settings)
-    if whole.has("limits"):
-        settings = settings._replace(limits=_limits(whole.at("limits")))
-    if whole.has("hub"):
-        settings = settings._replace(hub=_hub(whole.at("hub")))
-    if whole.has("task_states"):
-        from telex.config.task_states import machine_in  # few teams have states of their own
-
-        settings = settings._replace(task_states=machine_in(whole.at("task_states")))
-    if sheet.flaws:
-        raise SettingsError("\n".join(show(flaw) for flaw in sheet.in_order()))
-    return settings
+    document = TomlDocument(seen(path), lines)
+    folder = os.path.dirname(path)
+    sections = TomlValue(tables, (), document).read(
+        {
+            "team": Key(lambda value: _team(value, folder), default={}),
+            "store": Key(lambda value: _store(value, folder), default={}),
+            "limits": Key(_limits, default=LIMITS),
+            "hub": Key(_hub),
+            "task_states": Key(_task_states),
+        }
+    )
+    if document.flaws:
+        raise SettingsError("\n".join(show(flaw) for flaw in document.in_order()))
+    settings = Settings(source=path)._replace(**sections.pop("team"), **sections.pop("store"))
+    return settings._replace(**sections)
 
 
 # --- the team ---------------------------------------------------------------------------------------------------------
 
 
-def _team(value: TomlValue, settings: Settings) -> Settings:
-    if not value.is_table():
-        return settings
-    value.only(*TEAM, "members")
-    own = _own_dialects(value.at("dialects"), settings) if value.has("dialects") else ()
-    names = [dialect.name for dialect in (*own, *VERSIONS)]
-    named = value.at("dialect").choice(names) if value.has("dialect") else None
-    settings = settings._replace(own_dialects=own, dialect=named)
-    return settings._replace(
-        team_name=value.at("name").line(NAME_CHARACTERS_MAX) if value.has("name") else None,
-        strict=value.at("strict").boolean() is not False if value.has("strict") else True,
-        unknown_fields=_severity(value, "unknown_fields", settings.unknown_fields),
-        misdelivery=_severity(value, "misdelivery", settings.misdelivery),
-        evidence=(value.at("evidence").choice(EVIDENCES) if value.has("evidence") else None) or settings.evidence,
-        work_rules=value.at("work_rules").boolean() is not False if value.has("work_rules") else True,
-        members=_members(value.at("members"), settings.dialects()) if value.has("members") else (),
+def _team(value: TomlValue, folder: str) -> dict[str, Any]:
+    default = Settings()
+    team = value.read(
+        {
+            "name": Key(lambda name: name.line(NAME_CHARACTERS_MAX)),
+            "strict": Key(TomlValue.boolean, default=default.strict),
+            "dialect": RAW,
+            "dialects": Key(lambda paths: _own_dialects(paths, folder), default=()),
+            "unknown_fields": Key(one_of(*SEVERITIES["unknown_fields"]), default=default.unknown_fields),
+            "misdelivery": Key(one_of(*SEVERITIES["misdelivery"]), default=default.misdelivery),
+            "work_rules": Key(TomlValue.boolean, default=default.work_rules),
+            "evidence": Key(one_of(*EVIDENCES), default=default.evidence),
+            "members": RAW,
+        }
     )
+    own, named, members = team.pop("dialects"), team.pop("dialect"), team.pop("members")
+    dialect = None if named is None else named.choice([dialect.name for dialect in (*own, *VERSIONS)])
+    dialects = default._replace(own_dialects=own, dialect=dialect).dialects()
+    return team | {
+        "team_name": team.pop("name"),
+        "own_dialects": own,
+        "dialect": dialect,
+        "members": () if members is None else _members(members, dialects),
+    }
 
 
-def _severity(value: TomlValue, key: str, default: Severity) -> Severity:
-    chosen = value.at(key).choice(SEVERITIES[key]) if value.has(key) else None
-    return cast(Severity, chosen) if chosen else default
-
-
-def _own_dialects(value: TomlValue, settings: Settings) -> tuple[Dialect, ...]:
-    own: list[Dialect] = []
+def _own_dialects(value: TomlValue, folder: str) -> tuple[Dialect, ...]:
+    own: dict[str, Dialect] = {}
     for item in value.items(DIALECTS_MAX):
-        named = item.line(4_096)
-        dialect = _own_dialect(item, _from_here(named, settings)) if named else None
-        if dialect is not None and dialect.name in (other.name for other in own):
+        path = item.line(PATH_CHARACTERS_MAX)
+        dialect = _own_dialect(item, _absolute(path, folder)) if path else None
+        if dialect is not None and dialect.name in own:
             item.flaw(f"{dialect.name} is declared by two files of this list: rename one of them")
         elif dialect is not None:
-            own.append(dialect)
-    return tuple(own)
+            own[dialect.name] = dialect
+    return tuple(own.values())
 
 
 def _own_dialect(item: TomlValue, path: str) -> Dialect | None:
@@ -127,27 +126,26 @@ def _own_dialect(item: TomlValue, path: str) -> Dialect | None:
     except SettingsError as error:
         item.flaw(f"{seen(path)} {error.say}")
         return None
-    from telex.dialects.toml.loader import declare  # only a team with dialects of its own pays for it in a cold start
+    from telex.dialects.toml.loader import declare  # slow to import
 
     declared = declare(text, seen(path))
-    for flaw in declared.flaws:
-        item.sheet.flaws[flaw] = None  # it stands in another file, and says so
+    item.sheet.flaws.update(dict.fromkeys(declared.flaws))  # they name the other file
     return declared.dialect
 
 
-def _members(place: TomlValue, dialects: tuple[Dialect, ...]) -> tuple[Member, ...]:
+def _members(value: TomlValue, dialects: tuple[Dialect, ...]) -> tuple[Member, ...]:
     members: dict[str, Member] = {}
-    for key, value in place.entries(MEMBERS_MAX):
-        name = _name(key, value)
-        if name is not None and name in members:
-            value.flaw(f"{name} is declared twice: names compare without case, and with spaces as hyphens")
-        member = _member(name or "", value, dialects)
+    for key, entry in value.entries(MEMBERS_MAX):
+        name = _member_name(key, entry)
+        if name in members:
+            entry.flaw(f"{name} is declared twice: names compare without case, and with spaces as hyphens")
+        member = _member(name or "", entry, dialects)
         if name is not None and member is not None:
             members[name] = member
     return tuple(members.values())
 
 
-def _name(key: str, value: TomlValue) -> str | None:
+def _member_name(key: str, value: TomlValue) -> str | None:
     name = normalised(key)
     if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX or name.startswith("-"):
         value.flaw(f"a name has 1 to {NAME_CHARACTERS_MAX} printable characters and does not start with -")
@@ -161,30 +159,30 @@ def _name(key: str, value: TomlValue) -> str | None:
 def _member(name: str, value: TomlValue, dialects: tuple[Dialect, ...]) -> Member | None:
     if not value.is_table():
         return None
-    value.only(*MEMBER)
-    roles = tuple(dict.fromkeys([*(role for dialect in dialects for role in dialect.roles), HUMAN, AGENT]))
-    if value.has("role"):
-        role = value.at("role").choice(roles)
-    else:
-        role = name if name in roles else None
-        if role is None:
-            value.need("role", 'the role of the member, such as role = "dev"')
+    roles = {role: None for dialect in dialects for role in dialect.roles} | {HUMAN: None, AGENT: None}
+    needed = None if name in roles else 'the role of the member, such as role = "dev"'
+    keys = {
+        "role": Key(one_of(*roles), needed),
+        "dialects": Key(
+            lambda reads: tuple(filter(None, (_reads(item, dialects) for item in reads.items(DIALECTS_MAX))))
+        ),
+    }
+    member = value.read(keys)
+    role = member["role"] if value.has("role") else name
+    return Member(name, role, member["dialects"] or (), declared=True) if role else None
+
+
+def _reads(item: TomlValue, dialects: tuple[Dialect, ...]) -> str | None:
+    """A dialect by its name, with or without a version."""
     names = [*(dialect.name for dialect in dialects), PLAIN.name]
-    items = value.at("dialects").items(DIALECTS_MAX) if value.has("dialects") else []
-    reads = tuple(chosen for item in items if (chosen := _reads(item, names, dialects)))
-    return Member(name, role, reads, declared=True) if role else None
-
-
-def _reads(item: TomlValue, names: list[str], dialects: tuple[Dialect, ...]) -> str | None:
-    """A dialect by its name, or one version of it."""
     if not isinstance(item.value, str) or AT not in item.value:
         return item.choice(names)
-    from telex.delivery.dialect_versions import understood  # few say which version
+    from telex.delivery.dialect_versions import understood
 
-    found = understood(item.value, dialects, LIMITS)
-    if isinstance(found, str):
-        return found
-    meant = f"did you mean {found.nearest}?" if found.nearest else meant_or_choices(item.value, names)
+    name = understood(item.value, dialects, LIMITS)
+    if isinstance(name, str):
+        return name
+    meant = f"did you mean {name.nearest}?" if name.nearest else meant_or_choices(item.value, names)
     item.flaw(f"{shown(item.value)} is not among the choices; {meant}")
     return None
 
@@ -192,72 +190,122 @@ def _reads(item: TomlValue, names: list[str], dialects: tuple[Dialect, ...]) -> 
 # --- the store and the limits -----------------------------------------------------------------------------------------
 
 
-def _store(value: TomlValue, settings: Settings) -> Settings:
-    if not value.is_table():
-        return settings
-    value.only(*STORE)
-    path = _store_path(value.at("path"), settings) if value.has("path") else None
-    durability = value.at("durability").choice(DURABILITIES) if value.has("durability") else None
-    return settings._replace(store_path=path, durable=durability != "normal")
+def _store(value: TomlValue, folder: str) -> dict[str, Any]:
+    store = value.read({"path": Key(lambda path: _store_path(path, folder)), "durability": Key(one_of(*DURABILITIES))})
+    return {"store_path": store["path"], "durable": store["durability"] != "normal"}
 
 
-def _store_path(place: TomlValue, settings: Settings) -> str | None:
-    """Where the store is. A cloned project has a telex.toml too: it may not make files elsewhere on the disk."""
-    named = place.line(4_096)
+def _store_path(value: TomlValue, folder: str) -> str | None:
+    """Where the store is. A cloned project has a telex.toml too, so its path must not leave the project."""
+    named = value.line(PATH_CHARACTERS_MAX)
     if not named or named == MEMORY or named.lower().startswith(HUBS):
         return named
-    project = os.path.realpath(os.path.dirname(settings.source or ""))
-    path = _from_here(named, settings)
+    project, path = os.path.realpath(folder), _absolute(named, folder)
     if os.path.commonpath([os.path.realpath(path), project]) == project:
         return os.path.join(shared_folder(os.path.dirname(path)), os.path.basename(path))
-    place.flaw("the store lies outside the folder of this file: move it inside, or set TELEX_STORE to its path")
+    value.flaw("the store lies outside the folder of this file: move it inside, or set TELEX_STORE to its path")
     return None
 
 
-def _from_here(path: str, settings: Settings) -> str:
-    """A path as it is meant in the file: seen from the folder the file is in."""
-    folder = os.path.dirname(settings.source or "")
+def _absolute(path: str, folder: str) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path.removeprefix(SQLITE))))
 
 
 def _limits(value: TomlValue) -> Limits:
-    if not value.is_table():
-        return LIMITS
-    value.only(*LIMIT_BOUNDS)
-    limits = LIMITS._replace(**_numbers(value, LIMIT_BOUNDS, LIMITS))
+    limits = _numbers(value, LIMIT_BOUNDS, LIMITS)
     if limits.retention_seconds < limits.dedup_window_seconds:
         key = "retention_seconds" if value.has("retention_seconds") else "dedup_window_seconds"
         value.at(key).flaw("dedup_window_seconds must not exceed retention_seconds")
     return limits
 
 
-def _hub(value: TomlValue) -> "HubLimits | None":
-    from telex.model.hub_limits import HUB_LIMITS  # few teams change what a hub bears
-
-    if not value.is_table():
-        return None
-    value.only(*HUB_BOUNDS)
-    limits = HUB_LIMITS._replace(**_numbers(value, HUB_BOUNDS, HUB_LIMITS))
+def _hub(value: TomlValue) -> HubLimits | None:
+    limits = _numbers(value, HUB_BOUNDS, HUB_LIMITS)
     if limits.bodies_bytes_max < limits.body_bytes_max:
         key = "bodies_bytes_max" if value.has("bodies_bytes_max") else "body_bytes_max"
         value.at(key).flaw("bodies_bytes_max must not be less than body_bytes_max")
     return limits if limits != HUB_LIMITS else None
 
 
-def _numbers(place: TomlValue, bounds: Mapping[str, ValueBounds], defaults: object) -> dict[str, Any]:
-    """Those that are set, each within its bounds."""
-    given = {name: _number(place.at(name), bounds[name], getattr(defaults, name)) for name in bounds if place.has(name)}
-    return {name: value for name, value in given.items() if value is not None}
+def _numbers(value: TomlValue, bounds: Mapping[str, ValueBounds], defaults: L) -> L:
+    def key(name: str) -> Key:
+        default: float = getattr(defaults, name)
+        return Key(lambda place: _number(place, bounds[name], default), default=default)
+
+    return defaults._replace(**value.read({name: key(name) for name in bounds}))
 
 
-def _number(place: TomlValue, bounds: ValueBounds, default: float) -> float | None:
-    """The number, as a whole one where only that makes sense."""
-    whole = isinstance(default, int)
-    value = place.integer() if whole else place.number()
-    least, most, _ = bounds
-    if value is None:
+def _number(value: TomlValue, bounds: ValueBounds, default: float) -> float | None:
+    """A number within its bounds; an integer if the default is one."""
+    is_integer = isinstance(default, int)
+    given = value.integer() if is_integer else value.number()
+    if given is not None and not bounds.least <= given <= bounds.most:
+        value.wrong(f"a number from {number(bounds.least)} to {number(bounds.most)}")
         return None
-    if not least <= value <= most:
-        place.wrong(f"a number from {number(least)} to {number(most)}")
+    return given if given is None or is_integer else float(given)
+
+
+# --- task states ------------------------------------------------------------------------------------------------------
+
+
+def _task_states(value: TomlValue) -> TaskStateMachine | None:
+    """The state machine of tasks. Each state must be reachable and must lead to a final state."""
+    if not value.is_table():
         return None
-    return value if whole else float(value)
+    value.only(*TASK_STATES, "states")
+    table = value.need("states", "the states, each a table such as [task_states.states.doing]")
+    if table is None or not table.is_table():
+        return None
+    names = _state_names(table)
+    states = {names[key]: _state(entry, names) for key, entry in table.entries(STATES_MAX) if key in names}
+    first, assigned, working = (_named_state(value.need(key, "one of the states"), names) for key in TASK_STATES)
+    if first is None or assigned is None or working is None or value.sheet.flaws:
+        return None
+    machine = TaskStateMachine(states, first, assigned, working)
+    if assigned != first and assigned not in states[first].leads_to:
+        value.at("assigned").flaw(
+            f"an assignment moves a task from {first} to {assigned}, but there is no such transition"
+        )
+    reachable = {first} | {other for state in states.values() for other in state.leads_to}
+    for key, name in names.items():
+        if name not in reachable:
+            table.at(key).flaw("not reachable: add it to goes_to, fails_to or escalates_to of another state")
+        elif not ends_reached(machine, name):
+            table.at(key).flaw("no final state is reachable from here: at least one state needs no successor")
+    return machine
+
+
+def _state_names(states: TomlValue) -> dict[str, str]:
+    """The normalised name of each state, by its key in the file."""
+    names: dict[str, str] = {}
+    for key, value in states.entries(STATES_MAX):
+        name = state_name(key)
+        if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX:
+            value.flaw(f"the name of a state has 1 to {NAME_CHARACTERS_MAX} printable characters")
+        elif name in names.values():
+            value.flaw(f"{name} is declared twice: states compare without case, and with - and blanks as _")
+        else:
+            names[key] = name
+    return names
+
+
+def _state(value: TomlValue, names: dict[str, str]) -> TaskState:
+    def several(place: TomlValue) -> tuple[str, ...]:
+        named = (_named_state(item, names) for item in place.items(STATES_MAX))
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    bounds = ValueBounds(1, ESCALATES_AFTER_MAX, "")
+    keys = {
+        "goes_to": Key(several, default=()),
+        "fails_to": Key(several, default=()),
+        "escalates_to": Key(lambda place: _named_state(place, names)),
+        "escalates_after": Key(lambda place: _number(place, bounds, ESCALATES_AFTER), default=ESCALATES_AFTER),
+    }
+    assert tuple(keys) == tuple(STATE)
+    return TaskState(**value.read(keys))
+
+
+def _named_state(value: TomlValue | None, names: dict[str, str]) -> str | None:
+    if value is not None and isinstance(value.value, str) and state_name(value.value) in names.values():
+        return state_name(value.value)
+    return value.choice(list(names)) if value is not None else None

@@ -1,7 +1,9 @@
-"""Table of all settings, from which the loader, the example and the documentation are generated."""
+"""Table of all settings, and the example file made from it. The loader and docs/settings.md use the same table."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from telex.model.hub_limits import HUB_LIMITS
 from telex.model.limits import LIMITS
 
 SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
@@ -13,7 +15,7 @@ class Setting(NamedTuple):
     takes: str
     default: str
     says: str
-    example: str  # as it would stand in the file
+    example: str  # its value in the example file
 
 
 TEAM: dict[str, Setting] = {
@@ -161,18 +163,51 @@ HUB_BOUNDS: dict[str, ValueBounds] = {
 }
 
 
-def hub_default(name: str) -> int | float:
-    from telex.model.hub_limits import HUB_LIMITS  # most who read settings are no hub
-
-    value: int | float = getattr(HUB_LIMITS, name)
-    return value
-
-
-def limit_default(name: str) -> int | float:
-    value: int | float = getattr(LIMITS, name)
-    return value
-
-
 def number(value: float) -> str:
-    """A number as one would write it: 10,000 and 0.1, never 10000.0."""
+    """10,000 and 0.1, never 10000.0."""
     return f"{int(value):,}" if value == int(value) else f"{value:g}"
+
+
+_HEAD = """\
+# telex.toml: the settings of a team, for this folder and all folders below it.
+# Every line is optional; remove the # to change a setting.
+"""
+
+
+def example() -> str:
+    """A telex.toml with every setting described and commented out."""
+    parts = [
+        _HEAD,
+        "[team]\n" + _lines(TEAM),
+        "# Declaring any member closes the team: no other agent can send or receive.\n"
+        "# [team.members.ada]\n" + _lines(MEMBER),
+        "[store]\n" + _lines(STORE),
+        "[limits]\n" + _limit_lines(LIMIT_BOUNDS, LIMITS),
+        "# Limits of a hub for its clients.\n[hub]\n" + _limit_lines(HUB_BOUNDS, HUB_LIMITS),
+        "# Your own states for build-flow tasks, in place of the built-in ones.\n"
+        "# [task_states]\n" + _lines(TASK_STATES),
+        "# [task_states.states.doing]\n" + _lines(STATE),
+        '# [task_states.states.todo]\n# goes_to = ["doing"]\n',
+        "# [task_states.states.done]\n\n# [task_states.states.stuck]\n",
+    ]
+    return "\n".join(parts)
+
+
+def _lines(settings: Mapping[str, Setting]) -> str:
+    lines = ""
+    for name, setting in settings.items():
+        choices = f" ({setting.takes.replace(', ', ' or ')})" if setting.takes.startswith("`") else ""
+        lines += f"{_comment(setting.says + choices)}# {name} = {setting.example}\n"
+    return lines
+
+
+def _limit_lines(bounds: Mapping[str, ValueBounds], defaults: object) -> str:
+    values = {name: number(getattr(defaults, name)).replace(",", "_") for name in bounds}
+    return "".join(f"{_comment(bounds[name].says)}# {name} = {value}\n" for name, value in values.items())
+
+
+def _comment(text: str) -> str:
+    from textwrap import wrap
+
+    lines = wrap(text.replace("`", ""), 114, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"# {line}\n" for line in lines)

@@ -1,9 +1,11 @@
-"""Type stubs (`.pyi`) of the message builders of a dialect, for type checkers and editors.
+"""Type stubs (`.pyi`) of the message builders of a dialect and of the blocking bus, for type checkers and editors.
 
-The builders are created from the dialect at run time, so their arguments appear only in the stub. Every argument is
-optional: an omitted one becomes a marked blank.
+Both are created at run time, so their arguments appear only in the stub. Every argument of a builder is optional: an
+omitted one becomes a marked blank.
 """
 
+import ast
+import inspect
 import json
 import keyword
 import re
@@ -24,6 +26,7 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
 )
+from telex.ports import bus
 
 
 def builders_stub(dialect: Dialect) -> str:
@@ -82,3 +85,51 @@ def _annotation(kind: Kind) -> str:
             return "dict[str, Any]"
         case Anything():
             return "Any"
+
+
+_CLIENT_HEAD = """\
+# Made by `python -m telex.generate` from `telex.ports.bus.Bus`; a change here is lost.
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from telex.bus.local import LocalBus
+from telex.bus.run_sync import run_sync as run_sync
+{imports}
+
+VERBS: dict[str, Any]
+
+def add_verbs(kind: type, make: Callable[[str], Any]) -> None: ...
+
+class SyncBus:
+    _bus: LocalBus
+    def __init__(self, bus: Bus) -> None: ...
+    @property
+    def awaitable(self) -> Bus: ...
+"""
+
+
+def client_stub() -> str:
+    """The text of `client.pyi`: the methods of the bus without `async`, with the types of `ports/bus.py`."""
+    source = inspect.getsource(bus)
+    lines, tree = source.splitlines(), ast.parse(source)
+    [protocol] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == bus.Bus.__name__]
+    methods = [
+        _blocking_method(lines, node)
+        for node in protocol.body
+        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+    ]
+    used = set(re.findall(r"\w+", "\n".join(methods)))
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    homes = {bus.__name__: sorted({"Bus"} | classes & used)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
+            homes.setdefault(node.module, []).extend(alias.name for alias in node.names if alias.name in used)
+    imports = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items()) if names]
+    return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)).rstrip("\n"), *methods, ""])
+
+
+def _blocking_method(lines: list[str], node: ast.AsyncFunctionDef | ast.FunctionDef) -> str:
+    body = node.body[0]
+    text = "\n".join(lines[node.lineno - 1 : body.lineno - (body.lineno > node.lineno)]).removesuffix("...").rstrip()
+    text = re.sub(r"AsyncGenerator\[(.*), None\]", r"Iterator[\1]", text).replace("async def", "def", 1)
+    return f"{text} ...".replace('"', "")

@@ -1,125 +1,82 @@
-"""HTTP client of a hub: every method of `ports.bus`, documented there."""
+"""HTTP client of a hub with the methods of `ports.bus.Bus`, made from the table of verbs.
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+An error response becomes the receipt, finding or exception of a local bus. A token goes only to a hub that the user has
+named: a cloned project has a telex.toml too, and its address must not get the token of another hub.
+"""
 
+import inspect
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from telex import errors
+from telex.client import add_verbs
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
-from telex.errors import StoreError
-from telex.http_client.problems import error_in, finding_in, refusal_in, tree_of
-from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
-from telex.model.delivery import Delivery
+from telex.errors import InvalidValue, NotAMember, StoreError, StoreUnavailable, TelexError
+from telex.http_client.transport import (
+    AsyncTransport,
+    BlockingTransport,
+    HttpQuery,
+    HttpReply,
+    RetryTransport,
+    Transport,
+    is_loopback,
+)
+from telex.model.contracts import PathVerdict
 from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, NewMessage, Rendering
-from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
+from telex.model.json_path import ROOT
+from telex.model.message import Lease, Message, Rendering
+from telex.model.roster import HUMAN
+from telex.ports.bus import Bus, Receipt
 from telex.ports.clock import Clock
-from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
+from telex.ports.store import EVERYTHING, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
+from telex.validation.contracts import NOT_IN_PROJECT
+from telex.validation.project_paths import InvalidPath, Resolver, normal, real
 
-if TYPE_CHECKING:
-    from telex.model.contracts import PathVerdict
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownReport
-    from telex.model.stall import Stall
-
-T = TypeVar("T")
-Raw = bytes | str | dict[str, Any]
 STEP_SECONDS = 25.0  # of one poll of a long wait; below the idle timeout of proxies
 PAGE = 500  # events fetched at a time
+NOT_IDEMPOTENT = frozenset({"nack", "approve", "retry", "drop"})  # never retried
+RECEIPTS = frozenset({"send", "request", "approve"})  # a refusal of these is a receipt
+PAIRS = frozenset({"inbox", "dead_letters", "events"})  # the response has further facts beside delivery and message
+WAIT_ARGUMENT = {"receive": "wait", "request": "timeout", "settled": "timeout", "shut_down": "deadline"}
+MESSAGE = "application/octet-stream"
+REFUSED, TOO_LARGE = 422, 413
+ARGUMENTS_WRONG = "arguments-wrong"
+WRONG_VERSION = "is it a Telex hub of this version?"
 
 
-class RemoteBus:
+class RemoteBus(Bus):
+    """Bus of a hub. Methods that are not here are sent as they are: see `_remote`."""
+
     def __init__(self, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> None:
         """`desk` finds the id in a message; the hub corrects it if the team has another policy."""
-        self._line, self._clock, self._lanes = line, clock, ValidatorCache(desk)
+        self._line, self._clock, self._validators = line, clock, ValidatorCache(desk)
 
-    def _ask(self, verb: str, /, **values: Any) -> Awaitable[T]:
-        return ask(self._line, verb, values)
-
-    # --- messages ----------------------------------------------------------------------------------------------------
-
-    async def send(
-        self,
-        raw: Raw,
-        *,
-        sender: str,
-        role: str | None = None,
-        to: str | None = None,
-        id: str | None = None,
-        reply_to: str | None = None,
-        correlation: str | None = None,
-    ) -> Receipt:
-        values = {"sender": sender, "role": role, "to": to, "reply_to": reply_to, "correlation": correlation}
-        receipt: Receipt = await self._sent("send", _bytes(raw), id, values)
-        return receipt
-
-    async def _sent(self, name: str, raw: bytes, id_: str | None, values: dict[str, Any]) -> Any:
-        """Send with an id that is generated once, so that a retry after a lost response is deduplicated."""
-        chosen = id_
-        if id_ is None and self._lanes.check(raw, Participants()).envelope.id is None:
-            chosen = self._clock.new_id()
-        answer = await ask(self._line, name, values | {"id": chosen}, raw)
-        if id_ is None and chosen is not None and isinstance(answer, Receipt) and _has_its_own_id(answer):
-            return await ask(self._line, name, values, raw)
-        return answer
+    @classmethod
+    def over(cls, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> "RemoteBus":
+        """A type checker takes the class for abstract, since most methods are added below."""
+        return cls(line, clock, desk)
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        until = self._clock.now() + wait
+        until, values = self._clock.now() + wait, {"agent": agent, "role": role, "limit": limit, "lease": lease}
         while True:
             step = min(wait, STEP_SECONDS, max(until - self._clock.now(), 0.0)) if wait > 0 else wait
-            leases: list[Lease]
-            leases = await self._ask("receive", agent=agent, role=role, limit=limit, wait=step, lease=lease)
+            leases: list[Lease] = await call(self._line, "receive", values | {"wait": step})
             if leases or self._clock.now() >= until:
                 return leases
 
-    async def ack(self, token: str, *, agent: str) -> bool:
-        return bool(await self._ask("ack", token=token, agent=agent))
-
-    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        return await self._ask("nack", token=token, agent=agent, reason=reason, delay=delay)
-
-    async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        return await self._ask("extend", token=token, agent=agent, seconds=seconds)
-
-    async def request(
-        self,
-        raw: Raw,
-        *,
-        sender: str,
-        role: str | None = None,
-        to: str | None = None,
-        id: str | None = None,
-        reply_to: str | None = None,
-        correlation: str | None = None,
-        timeout: float | None = None,
-    ) -> Receipt | Lease:
-        values = {"sender": sender, "role": role, "to": to, "reply_to": reply_to, "correlation": correlation}
-        answer: Receipt | Lease = await self._sent("request", _bytes(raw), id, values | {"timeout": timeout})
-        return answer
-
-    async def read(self, id: str, *, agent: str) -> Message:
-        return await self._ask("read", id=id, agent=agent)
-
-    async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        return _pairs(await self._ask("inbox", agent=agent, role=role, limit=limit))
-
-    # --- the record --------------------------------------------------------------------------------------------------
-
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        return await self._ask("rendering", id=message.id, seq=message.seq, agent=agent)
-
-    async def why(self, id: str) -> list[MessageHistory]:
-        return await self._ask("why", id=id)
-
-    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
-        return await self._ask("settled", id=id, sender=sender, until=until, timeout=timeout)
+        values = {"id": message.id, "seq": message.seq, "agent": agent}
+        return await call(self._line, "rendering", values)  # type: ignore[no-any-return]
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
@@ -127,43 +84,21 @@ class RemoteBus:
         if follow:
             from telex.http_client.stream import followed
 
-            http_query = question("events", query._asdict())
-            async for one in followed(self._line, http_query.path, list(http_query.query), query.after, wait):
-                yield one
+            request = request_of("events", query._asdict())
+            async for event in followed(self._line, request, query.after, wait):
+                yield event
             return
-        after = query.after
         while True:
-            page = _pairs(await self._ask("events", **query._replace(after=after)._asdict(), limit=PAGE))
+            page = await call(self._line, "events", query._asdict() | {"limit": PAGE})
             for event, message in page:
-                after = event.seq
+                query = query._replace(after=event.seq)
                 yield event, message
-            if not page or query.newest_first:  # a page with large messages has few of them, and is not the last
+            if not page or query.newest_first:  # a page of large messages is short and not the last
                 return
-
-    async def search(self, text: str, *, limit: int = 50) -> list[Message]:
-        return await self._ask("search", text=text, limit=limit)
-
-    async def trace(self, correlation: str) -> list[MessageHistory]:
-        return await self._ask("trace", correlation=correlation)
-
-    async def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return await self._ask("import_messages", entries=list(entries))
-
-    async def sweep(self) -> int:
-        return int(await self._ask("sweep"))
-
-    # --- the work ----------------------------------------------------------------------------------------------------
-
-    async def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
-        return await self._ask("conversations", before=before, limit=limit)
-
-    async def states(self, messages: Sequence[int]) -> list[MessageState]:
-        return await self._ask("states", messages=tuple(messages))
 
     async def work_state(self, kind: str) -> dict[str, Any]:
         held = dict[str, work_state_kinds().get(kind, Any)]  # type: ignore[misc,valid-type]
-        found: dict[str, Any] = await ask(self._line, "work_state", {"kind": kind}, kind=held)
-        return found
+        return await call(self._line, "work_state", {"kind": kind}, kind=held)  # type: ignore[no-any-return]
 
     async def guard(
         self,
@@ -172,70 +107,18 @@ class RemoteBus:
         agent: str,
         role: str | None = None,
         plan: str | None = None,
-        resolve: Callable[[str], str | None] | None = None,
-    ) -> "list[PathVerdict]":
-        from telex.http_client.guard import guard
-
-        async def ask_of(those: Sequence[str]) -> "list[PathVerdict]":
-            return await self._ask("guard", paths=list(those), agent=agent, role=role, plan=plan)
-
-        return await guard(list(paths), ask_of, resolve)
-
-    async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
-        return await self._ask("escalations", answered=answered)
-
-    async def stall(self) -> "Stall":
-        return await self._ask("stall")
-
-    async def approve(
-        self,
-        id: str,
-        *,
-        approved: bool,
-        reason: str,
-        agent: str = HUMAN,
-        role: str | None = None,
-        conditions: Sequence[str] = (),
-        modifications: Sequence[str] = (),
-    ) -> Receipt:
-        values = {"id": id, "approved": approved, "reason": reason, "agent": agent, "role": role}
-        more = {"conditions": tuple(conditions), "modifications": tuple(modifications)}
-        return await self._ask("approve", **values, **more)
-
-    # --- the team ----------------------------------------------------------------------------------------------------
-
-    async def roster(self) -> list[Presence]:
-        return await self._ask("roster")
-
-    async def join(
-        self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding:
-        return await self._ask("join", name=name, role=role, dialects=tuple(dialects), by=by)
-
-    async def leave(self, name: str) -> int:
-        return int(await self._ask("leave", name=name))
-
-    async def shut_down(
-        self,
-        *,
-        agent: str,
-        reason: str,
-        deadline: float = 60.0,
-        team: str | None = None,
-        force: bool = False,
-        wait: bool = True,
-    ) -> "ShutdownReport":
-        values = {"agent": agent, "reason": reason, "deadline": deadline, "team": team, "force": force, "wait": wait}
-        return await self._ask("shut_down", **values)
-
-    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        return _pairs(await self._ask("dead_letters", limit=limit))
-
-    async def retry(self, id: str, *, agent: str = HUMAN) -> int:
-        return int(await self._ask("retry", id=id, agent=agent))
-
-    async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
-        return int(await self._ask("drop", id=id, reason=reason, agent=agent))
+        resolve: Resolver | None = None,
+    ) -> list[PathVerdict]:
+        """Contracts are at the hub and files on this disk: a path and the file that it resolves to must be allowed."""
+        resolved = {path: target for path in paths if (target := _resolved(path, resolve)) is not None}
+        targets = [target for target in resolved.values() if not isinstance(target, InvalidPath)]
+        both = [*paths, *targets]
+        values = {"paths": both, "agent": agent, "role": role, "plan": plan}
+        verdicts: list[PathVerdict] = await call(self._line, "guard", values)
+        if [verdict.path for verdict in verdicts] != both:
+            raise StoreError("invalid response from the hub: it does not judge the paths that were asked for.")
+        behind = dict(zip(targets, verdicts[len(paths) :], strict=True))
+        return [_verdict(verdict, resolved.get(verdict.path), behind) for verdict in verdicts[: len(paths)]]
 
     async def bound_agent(self) -> str | None:
         """Name that the token acts under unless another is given; None: the hub lets the caller name itself."""
@@ -249,94 +132,233 @@ class RemoteBus:
     async def close(self) -> None:
         await self._line.wire.close()
 
+    async def _send(self, name: str, raw: bytes, values: dict[str, Any]) -> Any:
+        """Send with an id that is generated once, so that a retry after a lost response is deduplicated."""
+        if values["id"] is not None or self._validators.check(raw, Participants()).envelope.id is not None:
+            return await call(self._line, name, values, raw)
+        answer = await call(self._line, name, values | {"id": self._clock.new_id()}, raw)
+        if isinstance(answer, Receipt) and any(finding.code == "id-differs" for finding in answer.findings):
+            return await call(self._line, name, values, raw)  # by the hub's policy the message has an id
+        return answer
 
-def _bytes(raw: Raw) -> bytes:
+
+@cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(getattr(Bus, name))
+
+
+def _remote(name: str) -> Callable[..., Any]:
+    async def method(self: RemoteBus, *args: Any, **kwargs: Any) -> Any:
+        bound = _signature(name).bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        values = dict(bound.arguments)
+        del values["self"]
+        if "raw" in values:
+            return await self._send(name, _bytes(values.pop("raw")), values)
+        return await call(self._line, name, values)
+
+    return method
+
+
+add_verbs(RemoteBus, _remote)
+
+
+def _bytes(raw: bytes | str | dict[str, Any]) -> bytes:
     """The message as bytes, as a local bus serialises it."""
-    if isinstance(raw, bytes):
-        return raw
-    if isinstance(raw, str):
-        return raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
-    import json
+    if isinstance(raw, dict):
+        import json
 
-    return json.dumps(raw, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        raw = json.dumps(raw, ensure_ascii=False)
+    return raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")  # a lone surrogate is a finding
 
 
-def _has_its_own_id(receipt: Receipt) -> bool:
-    return not receipt.accepted and any(finding.code == "id-differs" for finding in receipt.findings)
+def _resolved(path: str, resolve: Resolver | None) -> str | InvalidPath | None:
+    """The file behind a path, if it is another."""
+    name = normal(path)
+    if resolve is None or isinstance(name, InvalidPath):
+        return None
+    target = real(name, resolve)
+    return None if target == name else target
 
 
-def _pairs(those: list[Any]) -> list[Any]:
-    """Deliveries with messages, without the further facts of the response."""
-    return [tuple(row)[:2] for row in those]
+def _verdict(named: PathVerdict, target: str | InvalidPath | None, behind: dict[str, PathVerdict]) -> PathVerdict:
+    if target is None:
+        return named
+    if isinstance(target, InvalidPath):
+        say = f"Give the path of the file from the project's root: this one is invalid, since {target.why}."
+        return PathVerdict(named.path, False, NOT_IN_PROJECT, say)
+    if not named.allowed or behind[target].allowed:
+        return named
+    return behind[target]._replace(path=named.path, reason=f"{behind[target].reason} It resolves to {target}.")
 
 
-def _speaks_every_verb(bus: RemoteBus) -> Bus:
-    """Never called: lets the type checker compare the methods with the port."""
-    return bus
+# --- one call ---------------------------------------------------------------------------------------------------------
 
 
-# --- call -------------------------------------------------------------------------------------------------------------
-
-
-# Not idempotent: never retried.
-ONCE = frozenset({"nack", "approve", "retry", "drop"})
-RECEIPTS = frozenset({"send", "request", "approve"})  # a refusal of these is a receipt
-WAITED_FOR = {"receive": "wait", "request": "timeout", "settled": "timeout", "shut_down": "deadline"}
-MESSAGE = "application/octet-stream"
-
-
-async def ask(
+async def call(
     line: RetryTransport, name: str, values: Mapping[str, Any], raw: bytes | None = None, kind: Any = None
 ) -> Any:
-    """The response to a verb.
+    """The result of a verb.
 
     Raises:
         TelexError: as a local bus would.
     """
-    reply = await line.ask(question(name, values, raw))
+    reply = await line.ask(request_of(name, values, raw))
     if reply.status < 300:
-        return _answer(name, reply, kind or answer_kind(name))
-    found: Receipt | Finding | None = None
+        return _result(name, reply, kind or answer_kind(name))
+    refusal: Receipt | Finding | None = None
     if name in RECEIPTS:
-        found = refusal_in(reply.status, reply.body, values.get("id"))
+        refusal = refusal_in(reply.status, reply.body, values.get("id"))
     elif name == "join":
-        found = finding_in(reply.status, reply.body)
-    if found is None:
+        refusal = finding_in(reply.status, reply.body)
+    if refusal is None:
         raise error_in(reply.status, reply.body)
-    return found
+    return refusal
 
 
-def question(name: str, values: Mapping[str, Any], raw: bytes | None = None) -> HttpQuery:
+def request_of(name: str, values: Mapping[str, Any], raw: bytes | None = None) -> HttpQuery:
     verb, path = VERBS[name], VERBS[name].path
     given = {key: plain(value) for key, value in values.items() if value is not None}
-    wait = given.get(WAITED_FOR.get(name, ""), 0.0)
+    wait = float(given.get(WAIT_ARGUMENT.get(name, ""), 0.0))
     for key in [key for key in given if f"{{{key}}}" in path]:
-        path = path.replace(f"{{{key}}}", _in_path(str(given.pop(key))))
-    http_query = HttpQuery(verb.method, path, wait=float(wait), twice=name not in ONCE, id=values.get("id"))
+        path = path.replace(f"{{{key}}}", _path_segment(str(given.pop(key))))
+    request = HttpQuery(verb.method, path, wait=wait, twice=name not in NOT_IDEMPOTENT, id=values.get("id"))
     if verb.body == "json":
-        return http_query._replace(body=encoded(given))
-    query = tuple((key, word) for key, value in given.items() for word in _words(value))
-    return http_query._replace(query=query, body=raw, kind=MESSAGE)
+        return request._replace(body=encoded(given))
+    query = tuple((key, word) for key, value in given.items() for word in _query_values(value))
+    return request._replace(query=query, body=raw, kind=MESSAGE)
 
 
-def _in_path(word: str) -> str:
-    """One segment of a path, escaped; `.` and `..` would be resolved as directories."""
+def _path_segment(word: str) -> str:
+    """Escaped; `.` and `..` would be resolved as directories."""
     return word.replace(".", "%2E") if word in (".", "..") else quote(word, safe="")
 
 
-def _words(value: Any) -> list[str]:
-    """An argument as values of the query string."""
-    if isinstance(value, bool):
-        return ["true" if value else "false"]
+def _query_values(value: Any) -> list[str]:
     if isinstance(value, list):
-        return [word for item in value for word in _words(item)]
-    return [str(value)]
+        return [word for item in value for word in _query_values(item)]
+    return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
-def _answer(name: str, reply: HttpReply, kind: Any) -> Any:
+def _result(name: str, reply: HttpReply, kind: Any) -> Any:
     try:
         tree = decoded(reply.body)
-        return made(kind, tree["answer"] if is_wrapped(name) else tree)
+        value = made(kind, tree["answer"] if is_wrapped(name) else tree)
     except (CodecError, ValueError, KeyError, TypeError) as error:
-        say = "invalid response from the hub: is it a Telex hub of this version?"
-        raise StoreError(say) from error
+        raise StoreError(f"invalid response from the hub: {WRONG_VERSION}") from error
+    return [tuple(row)[:2] for row in value] if name in PAIRS else value
+
+
+# --- error responses --------------------------------------------------------------------------------------------------
+
+_BY_CODE: dict[str, type[TelexError]] = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, TelexError) and "code" in vars(kind)
+}
+_WITH_ID = (errors.RequestTimedOut, errors.RequestFailed)
+
+
+def tree_of(body: bytes) -> dict[str, Any]:
+    """The problem document; an empty one if a proxy has answered in its own format."""
+    try:
+        tree = decoded(body)
+    except ValueError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def refusal_in(status: int, body: bytes, id_: str | None) -> Receipt | None:
+    """The receipt of a refused message; None: this is no refusal."""
+    tree = tree_of(body)
+    if status == TOO_LARGE:  # the hub stops reading, so it has no receipt
+        say = str(tree.get("detail", "Send less: put large content into a file and send its path."))
+        return Receipt(False, id_ or "", "refused", findings=(Finding("too-large", ROOT, say),))
+    try:
+        tree["type"] = tree.get("message_type")  # `type` of a problem document is a URI
+        return made(Receipt, tree) if status == REFUSED else None
+    except CodecError:
+        return None
+
+
+def finding_in(status: int, body: bytes) -> Finding | None:
+    """The first finding of a refusal."""
+    try:
+        findings = made(tuple[Finding, ...], tree_of(body).get("findings")) if status == REFUSED else ()
+    except CodecError:
+        return None
+    return findings[0] if findings else None
+
+
+def error_in(status: int, body: bytes) -> TelexError:
+    """The exception that a local bus would have raised."""
+    tree = tree_of(body)
+    code, say = str(tree.get("code", "")), str(tree.get("detail", ""))
+    kind = _BY_CODE.get(code)
+    if kind is errors.OutcomeUnknown:
+        return kind(say, tree.get("id"))
+    if kind in _WITH_ID:
+        return kind(say, str(tree.get("id") or ""))
+    if kind is not None:
+        return kind(say)
+    if status in (401, 403):
+        return NotAMember(say or "the hub requires a token: set TELEX_TOKEN.", code or "not-let-in")
+    if code == ARGUMENTS_WRONG:
+        return InvalidValue(say)
+    if status in (429, 502, 503, 504):
+        return StoreUnavailable(say or f"the hub is busy or unavailable (status {status}): try again.")
+    return StoreError(say or f"unexpected response from the hub (status {status}): is it a Telex hub?")
+
+
+# --- address and token ------------------------------------------------------------------------------------------------
+
+
+def token_for(url: str, token: str | None, *, is_named: bool) -> str | None:
+    """The token to send to this hub. `is_named`: by an option, an argument or the environment, not only by telex.toml.
+
+    Raises:
+        StoreUnavailable: the token, or a message, would go to a hub that the user has not named, or in plain text.
+    """
+    token = (token or "").strip()  # a token read from a file ends in a line break
+    parts = urlsplit(url)
+    is_local = is_loopback(parts.hostname or "")
+    if not is_named and (token or not is_local) and url.rstrip("/") not in _remembered_hubs():
+        raise StoreUnavailable(
+            f"telex.toml names the hub {url}, and nothing is sent to a hub that only telex.toml names:"
+            f" set TELEX_STORE={url}, or add the address as a line to {_hubs_file()}."
+        )
+    if token and parts.scheme.lower() == "http" and parts.hostname and not is_local:
+        raise StoreUnavailable(
+            f"no token is sent over plain http to {parts.hostname}: use https://, or a tunnel to 127.0.0.1."
+        )
+    return token or None
+
+
+def _hubs_file() -> str:
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(config, "telex", "hubs")
+
+
+def _remembered_hubs() -> set[str]:
+    """Addresses that the user trusts in every project, one on a line."""
+    try:
+        with open(_hubs_file(), encoding="utf-8", errors="replace") as file:
+            return {line.strip().rstrip("/") for line in file}
+    except OSError:
+        return set()
+
+
+def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *, on_loop: bool) -> RemoteBus:
+    """Nothing is sent yet: the first call connects.
+
+    Raises:
+        StoreUnavailable: the address or the token is invalid.
+    """
+    headers = {"accept": "application/json"}
+    if token:
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise StoreUnavailable("invalid token: it contains whitespace or non-ASCII characters; copy it again.")
+        headers["authorization"] = f"Bearer {token}"
+    kind, limits = AsyncTransport if on_loop else BlockingTransport, desk.limits
+    wire: Transport = kind(url, headers, limits.hub_connect_seconds)
+    return RemoteBus.over(RetryTransport(wire, clock, url, limits), clock, desk)

@@ -1,12 +1,13 @@
 """HTTP transport with retries, on an event loop or blocking.
 
-An idempotent request is repeated until it is answered or times out, so a restart of the hub goes unnoticed. Others are
-repeated only where they cannot have arrived.
+An idempotent request is retried until it is answered or times out, so a restart of the hub goes unnoticed. Others are
+retried only if they cannot have arrived.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -18,23 +19,23 @@ from telex.ports.trace_context import TRACEPARENT, traceparent
 
 try:
     import httpx2
-
-    from telex.http_client.deadline import reading_in_time
 except ImportError as error:
     raise StoreUnavailable("the client of a hub needs an extra: pip install 'telex[client]'") from error
 
 LOG = logging.getLogger("telex.http_client")
-QUIET_SECONDS = 2.0  # how long it may be before somebody who sits and waits is told why
-PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two tries; it doubles
-ANSWER_SECONDS = 30.0  # what a hub may be silent beyond the time it was asked to wait
-WHOLE_SECONDS = 120.0  # what it may take for all of its answer: one that drips keeps nobody for ever
-CHUNKS_AHEAD = 16  # of a stream, that are read before somebody asks for them
-SHARED_CONNECTIONS = 32  # by everything that does not wait
-BUSY, GATEWAY = 429, frozenset({502, 504})  # said by a hub in need, and by a proxy in front of a dead one
+QUIET_SECONDS = 2.0  # of retries before a warning is logged
+PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two attempts; it doubles
+ANSWER_SECONDS = 30.0  # read timeout, beyond the time that the hub was asked to wait
+WHOLE_SECONDS = 120.0  # total timeout of a response, beyond the same: a server may send a byte now and then
+CHUNKS_AHEAD = 16  # of a stream, buffered
+SHARED_CONNECTIONS = 32  # for all requests that do not wait
+BUSY, GATEWAY = 429, frozenset({502, 504})  # of a busy hub; of a proxy before a dead one
 NOT_READY = b'"not-ready"'
-ANSWER_BYTES_MAX = 256 * 1_048_576  # a hub says less at once, and whoever asks must not run out of memory
+ANSWER_BYTES_MAX = 256 * 1_048_576  # no response of a hub is larger
 PLAIN = "identity"
 NO_HUB = "which no Telex hub does: is it one?"
+TOO_LONG = "the response took too long"
+Stream = tuple[int, AsyncIterator[bytes]]  # status and chunks
 
 
 class HttpReply(NamedTuple):
@@ -43,42 +44,41 @@ class HttpReply(NamedTuple):
 
 
 class HttpQuery(NamedTuple):
-    """What is asked of a hub."""
+    """A request to a hub."""
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     kind: str = "application/json"
-    wait: float = 0.0  # seconds that the hub was asked to wait
-    twice: bool = True  # may it be put again though it may have arrived?
-    id: str | None = None  # what an answer that never came would have been about
+    wait: float = 0.0  # seconds that the hub is asked to wait
+    twice: bool = True  # idempotent: retried even if it may have arrived
+    id: str | None = None  # of the message, for OutcomeUnknown
 
-    def headers(self) -> dict[str, str]:
-        found = {"content-type": self.kind} if self.body is not None else {}
-        trace = traceparent()
-        return found if trace is None else found | {TRACEPARENT: trace}
-
-    def timeout(self, connect_seconds: float) -> httpx2.Timeout:
-        return httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=connect_seconds, pool=None)
+    def options(self, connect_seconds: float) -> dict[str, Any]:
+        """Arguments of the client's `stream`."""
+        headers = {"content-type": self.kind} if self.body is not None else {}
+        if (trace := traceparent()) is not None:
+            headers[TRACEPARENT] = trace
+        timeout = httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=connect_seconds, pool=None)
+        head = {"method": self.method, "url": self.path, "params": self.query, "headers": headers}
+        return {**head, "content": self.body, "timeout": timeout}
 
     def seconds_max(self) -> float:
         return self.wait + WHOLE_SECONDS
 
 
 class Transport(Protocol):
-    """What is done in two ways: on a loop, and blocking."""
-
     async def ask(self, question: HttpQuery) -> HttpReply: ...
 
-    def stream(self, path: str, query: Any, headers: Mapping[str, str], silence: float) -> Any:
-        """An async context manager: the status and the chunks of an answer without an end."""
+    def stream(self, request: HttpQuery, headers: Mapping[str, str], silence: float) -> Any:
+        """An async context manager: the status and the chunks of a response without an end."""
 
     async def close(self) -> None: ...
 
 
 class AsyncTransport:
-    """Whoever waits has a connection to itself; all else shares a few, which costs a third of having many."""
+    """Requests that wait have a connection each; all others share a few, which is three times as fast as many."""
 
     def __init__(
         self, url: str, headers: Mapping[str, str], connect_seconds: float = LIMITS.hub_connect_seconds
@@ -86,55 +86,44 @@ class AsyncTransport:
         self._connect_seconds = connect_seconds
         self._quick = httpx2.AsyncClient(**_options(url, headers, SHARED_CONNECTIONS))
         self._waiting = httpx2.AsyncClient(**_options(url, headers, None))
-        self._sharing = 0  # questions under way on those connections that are shared
+        self._sharing = 0  # open requests on shared connections
 
     async def ask(self, question: HttpQuery) -> HttpReply:
         if question.wait > 0:
-            return await self._asked(self._waiting, question, question.seconds_max())
-        turns = 1 + self._sharing // SHARED_CONNECTIONS  # so many answers come before its own is here, at most
+            return await self._ask(self._waiting, question, question.seconds_max())
+        turns = 1 + self._sharing // SHARED_CONNECTIONS  # responses that may have to come first
         self._sharing += 1
         try:
-            return await self._asked(self._quick, question, question.seconds_max() * turns)
+            return await self._ask(self._quick, question, question.seconds_max() * turns)
         finally:
             self._sharing -= 1
 
-    async def _asked(self, client: httpx2.AsyncClient, http_query: HttpQuery, seconds: float) -> HttpReply:
-        import asyncio  # a client that blocks does without
+    async def _ask(self, client: httpx2.AsyncClient, request: HttpQuery, seconds: float) -> HttpReply:
+        import asyncio  # not for a blocking client
 
-        asked = client.stream(
-            http_query.method,
-            http_query.path,
-            params=http_query.query,
-            content=http_query.body,
-            headers=http_query.headers(),
-            timeout=http_query.timeout(self._connect_seconds),
-        )
         try:
-            async with asyncio.timeout(seconds), asked as answer:
-                _must_be_plain(answer)
-                return HttpReply(answer.status_code, await whole(answer.aiter_raw()))
+            async with asyncio.timeout(seconds), client.stream(**request.options(self._connect_seconds)) as response:
+                _must_be_plain(response)
+                return HttpReply(response.status_code, await whole(response.aiter_raw()))
         except TimeoutError as error:
-            raise httpx2.ReadTimeout("the response took too long") from error
+            raise httpx2.ReadTimeout(TOO_LONG) from error
 
     @asynccontextmanager
-    async def stream(
-        self, path: str, query: Any, headers: Mapping[str, str], silence: float
-    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        """A task of its own reads it: whoever stops in the middle of an `async for` leaves the rest to the loop, which
-        cleans up in another task than it was begun in, and a connection must not be left by any other."""
+    async def stream(self, request: HttpQuery, headers: Mapping[str, str], silence: float) -> AsyncIterator[Stream]:
+        """A task of its own reads the response: a consumer that leaves an `async for` is cleaned up by the loop in
+        another task, and a connection must be closed by the task that opened it."""
         import asyncio
 
-        timeout = httpx2.Timeout(silence, connect=self._connect_seconds)
         status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         parts: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(CHUNKS_AHEAD)
+        options = _stream_options(request, headers, silence, self._connect_seconds)
 
         async def read() -> None:
             try:
-                asked = self._waiting.stream("GET", path, params=query, headers=dict(headers), timeout=timeout)
-                async with asked as answer:
-                    _must_be_plain(answer)
-                    status.set_result(answer.status_code)
-                    async for chunk in answer.aiter_raw():
+                async with self._waiting.stream(**options) as response:
+                    _must_be_plain(response)
+                    status.set_result(response.status_code)
+                    async for chunk in response.aiter_raw():
                         await parts.put(chunk)
                 await parts.put(None)
             except Exception as error:
@@ -149,12 +138,12 @@ class AsyncTransport:
                     raise part
                 yield part
 
-        reading = asyncio.create_task(read())
+        reader = asyncio.create_task(read())
         try:
             yield await status, chunks()
         finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
 
     async def close(self) -> None:
         await self._quick.aclose()
@@ -162,69 +151,107 @@ class AsyncTransport:
 
 
 class BlockingTransport:
-    """Never waits for a loop, so that a coroutine over it runs to its end when it is pushed once."""
+    """Never yields to a loop, so a coroutine over it runs to its end in one step."""
 
     def __init__(
         self, url: str, headers: Mapping[str, str], connect_seconds: float = LIMITS.hub_connect_seconds
     ) -> None:
         self._connect_seconds = connect_seconds
         self._client = httpx2.Client(**_options(url, headers, SHARED_CONNECTIONS))
-        self._time = reading_in_time(self._client)
+        self._deadline = _Deadline(self._client)
 
     async def ask(self, question: HttpQuery) -> HttpReply:
-        http_query = question
-        asked = self._client.stream(
-            http_query.method,
-            http_query.path,
-            params=http_query.query,
-            content=http_query.body,
-            headers=http_query.headers(),
-            timeout=http_query.timeout(self._connect_seconds),
-        )
-        with self._time.within(http_query.seconds_max()), asked as answer:
-            _must_be_plain(answer)
-            return HttpReply(answer.status_code, await whole(_one_by_one(answer)))
+        response_of = self._client.stream(**question.options(self._connect_seconds))
+        with self._deadline.within(question.seconds_max()), response_of as response:
+            _must_be_plain(response)
+            return HttpReply(response.status_code, await whole(_chunks(response)))
 
     @asynccontextmanager
-    async def stream(
-        self, path: str, query: Any, headers: Mapping[str, str], silence: float
-    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        timeout = httpx2.Timeout(silence, connect=self._connect_seconds)
-        with self._client.stream("GET", path, params=query, headers=dict(headers), timeout=timeout) as answer:
-            _must_be_plain(answer)
-            yield answer.status_code, _one_by_one(answer)
+    async def stream(self, request: HttpQuery, headers: Mapping[str, str], silence: float) -> AsyncIterator[Stream]:
+        with self._client.stream(**_stream_options(request, headers, silence, self._connect_seconds)) as response:
+            _must_be_plain(response)
+            yield response.status_code, _chunks(response)
 
     async def close(self) -> None:
         self._client.close()
 
 
-async def _one_by_one(answer: httpx2.Response) -> AsyncIterator[bytes]:
-    for chunk in answer.iter_raw():
+class _Deadline:
+    """Total timeout of a blocking response: each read gets the remaining time, since a socket timeout limits one read.
+
+    The client has no option for this, so its connections are wrapped. If a later version makes them elsewhere, only
+    this limit is gone.
+    """
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self._until: float | None = None
+        for transport in (client._transport, *client._mounts.values()):
+            pool: Any = getattr(transport, "_pool", None)
+            if hasattr(pool, "_network_backend"):
+                pool._network_backend = _TimedReads(pool._network_backend, self)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        self._until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._until = None
+
+    def limit(self, timeout: float | None) -> float | None:
+        if self._until is None:
+            return timeout
+        left = self._until - time.monotonic()
+        if left <= 0:
+            import httpcore2
+
+            raise httpcore2.ReadTimeout(TOO_LONG)
+        return left if timeout is None else min(timeout, left)
+
+
+class _TimedReads:
+    """Proxy of a network backend and of its streams."""
+
+    def __init__(self, inner: Any, deadline: _Deadline) -> None:
+        self._inner, self._deadline = inner, deadline
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def connect_tcp(self, *args: Any, **kwargs: Any) -> "_TimedReads":
+        return _TimedReads(self._inner.connect_tcp(*args, **kwargs), self._deadline)
+
+    def start_tls(self, *args: Any, **kwargs: Any) -> "_TimedReads":
+        return _TimedReads(self._inner.start_tls(*args, **kwargs), self._deadline)
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> Any:
+        return self._inner.read(max_bytes, self._deadline.limit(timeout))
+
+
+async def _chunks(response: httpx2.Response) -> AsyncIterator[bytes]:
+    for chunk in response.iter_raw():
         yield chunk
 
 
-def _must_be_plain(answer: httpx2.Response) -> None:
-    """A hub packs nothing, and was asked not to: a few bytes that unpack to a great many are an attack.
+def _stream_options(
+    request: HttpQuery, headers: Mapping[str, str], silence: float, connect_seconds: float
+) -> dict[str, Any]:
+    timeout = httpx2.Timeout(silence, connect=connect_seconds)
+    return {"method": "GET", "url": request.path, "params": request.query, "headers": headers, "timeout": timeout}
 
-    Raises:
-        StoreError: it is packed.
-    """
-    if answer.headers.get("content-encoding", PLAIN).lower() != PLAIN:
+
+def _must_be_plain(response: httpx2.Response) -> None:
+    """A hub compresses nothing, and was asked not to: a few bytes may decompress to gigabytes."""
+    if response.headers.get("content-encoding", PLAIN).lower() != PLAIN:
         raise StoreError(f"the hub sent a compressed response, {NO_HUB}")
 
 
-async def whole(chunks: AsyncIterator[bytes], limit: int | None = None) -> bytes:
-    """All of an answer.
-
-    Raises:
-        StoreError: it is larger than anything that a hub says.
-    """
-    limit = ANSWER_BYTES_MAX if limit is None else limit
+async def whole(chunks: AsyncIterator[bytes]) -> bytes:
     parts, size = [], 0
     async for chunk in chunks:
         size += len(chunk)
-        if size > limit:
-            raise StoreError(f"the hub sent a response of more than {limit:,} bytes, {NO_HUB}")
+        if size > ANSWER_BYTES_MAX:
+            raise StoreError(f"the hub sent a response of more than {ANSWER_BYTES_MAX:,} bytes, {NO_HUB}")
         parts.append(chunk)
     return b"".join(parts)
 
@@ -241,28 +268,26 @@ def is_loopback(host: str) -> bool:
 
 def _options(url: str, headers: Mapping[str, str], limit: int | None) -> dict[str, Any]:
     parts = urlsplit(url)
-    if not parts.hostname or parts.username or parts.query or parts.fragment or not _has_a_port(parts):
+    if not parts.hostname or parts.username or parts.query or parts.fragment or not _has_valid_port(parts):
         raise StoreUnavailable("give a hub as http://HOST:PORT; the token goes into TELEX_TOKEN.")
-    limits = httpx2.Limits(max_connections=limit, max_keepalive_connections=limit)
     return {
         "base_url": url,
         "headers": {**headers, "accept-encoding": PLAIN},
-        "limits": limits,
-        "trust_env": not is_loopback(parts.hostname),  # what lies on this machine is never asked through a proxy
-        "follow_redirects": False,  # the token is for this hub and for no other
+        "limits": httpx2.Limits(max_connections=limit, max_keepalive_connections=limit),
+        "trust_env": not is_loopback(parts.hostname),  # no proxy to this machine
+        "follow_redirects": False,  # the token is for this hub only
     }
 
 
-def _has_a_port(parts: SplitResult) -> bool:
-    """One that there can be; if it names none, its scheme does."""
+def _has_valid_port(parts: SplitResult) -> bool:
     try:
-        return parts.port != 0
+        return parts.port != 0  # None: that of the scheme
     except ValueError:
         return False
 
 
 class RetryTransport:
-    """A hub that is asked until it answers: one that has answered before is given time to restart."""
+    """Retries of requests. A hub that has answered before gets time to restart."""
 
     def __init__(self, wire: Transport, clock: Clock, name: str, limits: Limits = LIMITS) -> None:
         self.wire, self.clock, self._name, self._limits = wire, clock, name, limits
@@ -276,10 +301,10 @@ class RetryTransport:
     async def ask(self, question: HttpQuery) -> HttpReply:
         """
         Raises:
-            StoreUnavailable: the hub could not be reached for as long as patience lasts; it was not done.
-            OutcomeUnknown: it may have been done, and the answer was lost.
+            StoreUnavailable: the hub could not be reached in time; nothing was done.
+            OutcomeUnknown: it may have been done, and the response was lost.
         """
-        began, pause, arrived, told = self.clock.now(), PAUSE_SECONDS_MIN, False, False
+        began, pause, arrived, warned = self.clock.now(), PAUSE_SECONDS_MIN, False, False
         while True:
             try:
                 reply = await self.wire.ask(question)
@@ -297,18 +322,14 @@ class RetryTransport:
                 busy = reply.status == BUSY or (reply.status == 503 and NOT_READY in reply.body)
                 if not (busy or reply.status in GATEWAY) or self._left(began) <= 0:
                     return reply
-            told = told or self._told(began)
+            if not warned and self.clock.now() - began >= QUIET_SECONDS:
+                LOG.warning("%s does not answer; retrying for up to %g s", self._name, self.patience)
+                warned = True
             await self.clock.sleep(min(pause, self._left(began)))
             pause = min(pause * 2, PAUSE_SECONDS_MAX)
 
     def _left(self, began: float) -> float:
         return began + self.patience - self.clock.now()
-
-    def _told(self, began: float) -> bool:
-        if self.clock.now() - began < QUIET_SECONDS:
-            return False
-        LOG.warning("%s does not answer; retrying for up to %g s", self._name, self.patience)
-        return True
 
     def away(self) -> StoreError:
         return StoreUnavailable(f"no hub answers at {self._name}: start one there with telex serve, and try again.")

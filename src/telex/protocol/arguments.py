@@ -1,51 +1,53 @@
-"""Validation of a verb's arguments from a query string or a JSON object."""
+"""Validation of the arguments of a request: a JSON object, or a query string."""
 
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import isfinite
 from typing import Any, Literal, Union, get_args, get_origin
 
 from telex.model.finding import Finding
 from telex.model.suggestion import nearest
-from telex.protocol.codec import FOUND_CHARACTERS_MAX, CodecError, made, shown
-from telex.protocol.type_hints import optional, type_hints
+from telex.protocol.codec import FOUND_CHARACTERS_MAX, CodecError, made, optional, shown, type_hints
 from telex.protocol.verbs import Argument
 
 CODE = "arguments-wrong"
-_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-UNKNOWN_MAX = 20  # names that are told to be none: whoever has more of them means something else
+UNKNOWN_MAX = 20  # unknown arguments that are reported
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+Arguments = dict[str, Any] | list[Finding]
 
 
-def from_tree(wanted: Mapping[str, Argument], tree: Any) -> dict[str, Any] | list[Finding]:
-    """Arguments as they stand in a JSON object."""
+def from_tree(wanted: Mapping[str, Argument], tree: Any) -> Arguments:
+    """Validate the arguments in a JSON object. An optional one may be null."""
     if not isinstance(tree, dict):
-        return [_wrong("$", "Send one JSON object with the arguments.", "an object", tree)]
+        return [_finding("$", "Send one JSON object with the arguments.", "an object", tree)]
+    given = {name: value for name, value in tree.items() if value is not None or _is_required(wanted, name)}
+    return _validated(wanted, given, made)
+
+
+def from_texts(wanted: Mapping[str, Argument], texts: Mapping[str, Sequence[str]]) -> Arguments:
+    """Parse and validate arguments of a path or a query. A list has commas or comes as several values."""
+    given = {name: values for name, values in texts.items() if values or name not in wanted}
+    return _validated(wanted, given, _from_text)
+
+
+def _validated(
+    wanted: Mapping[str, Argument], given: Mapping[str, Any], make: Callable[[Any, Any, str], Any]
+) -> Arguments:
     values: dict[str, Any] = {}
-    findings = unknown(wanted, tree)
+    findings = unknown(wanted, given)
     for name, argument in wanted.items():
-        if name in tree and not (tree[name] is None and not argument.required):
+        if name in given:
             try:
-                values[name] = made(argument.kind, tree[name], f"$.{name}")
-            except CodecError as misfit:
-                findings.append(_misfit(misfit))
+                values[name] = make(argument.kind, given[name], f"$.{name}")
+            except CodecError as error:
+                findings.append(_finding(error.path, f"Give {error.expected}.", error.expected, error.found))
     return findings + _missing(wanted, values, findings) or values
 
 
-def from_texts(wanted: Mapping[str, Argument], texts: Mapping[str, Sequence[str]]) -> dict[str, Any] | list[Finding]:
-    """Arguments as they stand in a path or a query: a list is written as one word after the other."""
-    values: dict[str, Any] = {}
-    findings = unknown(wanted, texts)
-    for name, argument in wanted.items():
-        given = texts.get(name)
-        if not given:
-            continue
-        try:
-            values[name] = _from_text(argument.kind, given, f"$.{name}")
-        except CodecError as misfit:
-            findings.append(_misfit(misfit))
-    return findings + _missing(wanted, values, findings) or values
+def _is_required(wanted: Mapping[str, Argument], name: str) -> bool:
+    return name not in wanted or wanted[name].required
 
 
 def _from_text(kind: Any, given: Sequence[str], path: str) -> Any:
@@ -57,12 +59,12 @@ def _from_text(kind: Any, given: Sequence[str], path: str) -> Any:
         raise CodecError(path, "one value", f"{len(given)} of them")
     text = given[0]
     if kind is bool:
-        if text.lower() not in _WORDS:
+        if text.lower() not in _BOOLEANS:
             raise CodecError(path, "true or false", text)
-        return _WORDS[text.lower()]
+        return _BOOLEANS[text.lower()]
     if kind in (int, float):
-        return _number(kind, text, path)
-    assert kind is str or get_origin(kind) in (Literal, Union, types.UnionType), f"{kind} cannot be written in a query"
+        return made(kind, _number(kind, text, path), path)
+    assert kind is str or get_origin(kind) in (Literal, Union, types.UnionType), f"{kind} cannot be in a query"
     return made(kind, text, path)
 
 
@@ -75,11 +77,11 @@ def _number(kind: type[int] | type[float], text: str, path: str) -> int | float:
         raise CodecError(path, "a whole number" if kind is int else "a number", text) from error
     if not isfinite(number):
         raise CodecError(path, "a number that is finite", text)
-    return made(kind, number, path)  # type: ignore[no-any-return]
+    return number
 
 
 def of_value(kind: Any) -> dict[str, Argument]:
-    """The fields of a value, where they are asked for as arguments."""
+    """The fields of a value as arguments."""
     defaults = kind._field_defaults
     return {
         name: Argument(name, hint, defaults.get(name), name not in defaults) for name, hint in type_hints(kind).items()
@@ -96,17 +98,13 @@ def unknown(wanted: Mapping[str, Argument], given: Mapping[str, Any]) -> list[Fi
 
 
 def _missing(wanted: Mapping[str, Argument], values: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
-    told = {finding.path for finding in findings}
+    reported = {re.split(r"\W", finding.path[2:], maxsplit=1)[0] for finding in findings}
     return [
-        _wrong(f"$.{name}", f"Give {name}.", "a value", None)
+        _finding(f"$.{name}", f"Give {name}.", "a value", None)
         for name, argument in wanted.items()
-        if argument.required and name not in values and not any(re.match(rf"\$\.{name}(?!\w)", path) for path in told)
+        if argument.required and name not in values and name not in reported
     ]
 
 
-def _misfit(misfit: CodecError) -> Finding:
-    return _wrong(misfit.path, f"Give {misfit.expected}.", misfit.expected, misfit.found)
-
-
-def _wrong(path: str, say: str, expected: str, found: Any) -> Finding:
+def _finding(path: str, say: str, expected: str, found: Any) -> Finding:
     return Finding(CODE, path, say, expected=expected, found=shown(found))

@@ -1,27 +1,33 @@
-"""JSON codec of the bus's values.
+"""JSON codec: encode values of the bus, decode and validate them.
 
 A named tuple is an object with its fields, a tuple an array, bytes a text or, if they are not UTF-8, an object with
-`base64`. Fields are derived from a value's class, so a new one needs no code here.
+`base64`. Fields are derived from the annotations of a class, so a new one needs no code here.
 """
 
 import base64
+import json
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin
+from functools import cache, reduce
+from math import isfinite
+from operator import or_
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from telex.model.limits import LIMITS
 from telex.model.message import Lease, Message
-from telex.protocol.type_hints import is_value, optional, type_hints
 
 BASE64 = "base64"
 FOUND_CHARACTERS_MAX = LIMITS.found_characters_max
-HEX_FIELDS: dict[type, tuple[str, ...]] = {Message: ("digest",)}  # bytes that are a number to people
-DERIVED: dict[type, tuple[str, ...]] = {Lease: ("token",)}  # told as well, and made anew when read
+HEX_FIELDS: dict[type, tuple[str, ...]] = {Message: ("digest",)}  # bytes that are written as hexadecimal digits
+DERIVED: dict[type, tuple[str, ...]] = {Lease: ("token",)}  # properties that are written and not read
+_JSON_TYPES = frozenset({str, int, float, bool, type(None)})
+Maker = Callable[[Any, str], Any]
 
 
 class CodecError(Exception):
-    """What came does not fit. Where, what would have, and what was there."""
+    """A tree does not fit a type: the path, what was expected, what was found."""
 
     def __init__(self, path: str, expected: str, found: Any) -> None:
         self.path, self.expected, self.found = path, expected, shown(found)
@@ -29,7 +35,7 @@ class CodecError(Exception):
 
 
 def shown(found: Any) -> str | None:
-    """What was there, in few words: a tree may be as large and as deep as a message."""
+    """A found value in few words: a tree may be as large and as deep as a message."""
     if found is None:
         return None
     if isinstance(found, dict | list):
@@ -37,91 +43,113 @@ def shown(found: Any) -> str | None:
     return str(found)[:FOUND_CHARACTERS_MAX]
 
 
+# --- types ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def type_hints(of: Any) -> dict[str, Any]:
+    """Resolved annotations of a value's fields or of a verb's arguments."""
+    return get_type_hints(of, localns=_late_names())
+
+
+@cache
+def _late_names() -> dict[str, Any]:
+    """Classes that `ports.bus` imports for type checkers only, to keep a cold start short."""
+    from telex.model.contracts import PathVerdict
+    from telex.model.escalation import Escalation
+    from telex.model.shutdown import ShutdownReport
+    from telex.model.stall import Stall
+
+    return {kind.__name__: kind for kind in (PathVerdict, Escalation, ShutdownReport, Stall)}
+
+
+def is_value(kind: Any) -> bool:
+    """Whether it is a named tuple."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def optional(kind: Any) -> Any | None:
+    """X of `X | None`; None for anything else."""
+    inner = get_args(kind)
+    if get_origin(kind) not in (Union, types.UnionType) or type(None) not in inner:
+        return None
+    return reduce(or_, (part for part in inner if part is not type(None)))
+
+
+# --- value to tree ----------------------------------------------------------------------------------------------------
+
+
 def plain(value: Any) -> Any:
-    """The value as a JSON tree."""
+    """Encode a value as a JSON tree."""
     kind = type(value)
-    if kind in _AS_THEY_ARE:
+    if kind in _JSON_TYPES:
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        both = zip(value._fields, value, strict=True)
-        tree = {name: one if type(one) in _AS_THEY_ARE else plain(one) for name, one in both}
+        fields = zip(value._fields, value, strict=True)
+        tree = {name: field if type(field) in _JSON_TYPES else plain(field) for name, field in fields}
         for name in HEX_FIELDS.get(kind, ()):
             tree[name] = getattr(value, name).hex()
         for name in DERIVED.get(kind, ()):
             tree[name] = getattr(value, name)
         return tree
     if isinstance(value, bytes):
-        return _text_of(value)
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {BASE64: base64.b64encode(value).decode()}
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, Collection) and not isinstance(value, str):
-        return [plain(one) for one in value]
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, str):
-        return str(value)  # a kind of text of our own, as front matter reads it, which no writer of JSON knows
-    assert isinstance(value, int | float), f"{kind} is no value that a verb may answer"
+        return str(value)  # a subclass, as the front matter parser makes it
+    if isinstance(value, Collection):
+        return [plain(item) for item in value]
+    assert isinstance(value, int | float), f"{kind} cannot be serialised"
     return value
 
 
-_AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
-
-
-def _text_of(value: bytes) -> Any:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {BASE64: base64.b64encode(value).decode()}
-
-
-# --- and back ---------------------------------------------------------------------------------------------------------
-
-Maker = Callable[[Any, str], Any]
+# --- tree to value ----------------------------------------------------------------------------------------------------
 
 
 def made(kind: Any, tree: Any, path: str = "$") -> Any:
-    """A value of that type, from its JSON tree.
+    """Decode a value of that type from its JSON tree.
 
     Raises:
-        Misfit: it is none.
+        CodecError: the tree does not fit.
     """
-    return maker(kind)(tree, path)
+    return _maker(kind)(tree, path)
 
 
 @cache
-def maker(kind: Any) -> Maker:
-    """Whoever makes many values of one type keeps this."""
-    if kind is Any:
-        return lambda tree, path: tree
+def _maker(kind: Any) -> Maker:
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if is_value(kind):
         return _value_maker(kind)
-    origin, inner = get_origin(kind), get_args(kind)
+    origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, types.UnionType):
         return _union_maker(kind, inner)
     if origin is Literal:
         return _choice_maker(inner)
-    if origin in (tuple, list, Sequence, frozenset) or kind in (tuple, list):
-        return _list_maker(origin or kind, inner)
-    if origin in (dict, Mapping) or kind is dict:
-        key, one = (maker(part) for part in inner or (str, Any))
-        return lambda tree, path: {
-            key(name, path): one(item, f"{path}.{name}") for name, item in _object(tree, path).items()
-        }
-    raise AssertionError(f"{kind} is no type that a verb may ask for or answer")
+    if origin in (tuple, list, Sequence, frozenset):
+        return _list_maker(origin, inner)
+    assert origin in (dict, Mapping), f"{kind} cannot be parsed"
+    make_key, make_item = (_maker(part) for part in inner or (str, Any))
+    return lambda tree, path: {
+        make_key(name, path): make_item(item, f"{path}.{name}") for name, item in _object(tree, path).items()
+    }
 
 
 def _value_maker(kind: Any) -> Maker:
-    fields: dict[str, Maker] = {}
-    defaults: dict[str, Any] = kind._field_defaults
-    made_before: list[dict[str, Maker]] = []
+    makers: dict[str, Maker] = {}
+    defaults, hex_fields = kind._field_defaults, HEX_FIELDS.get(kind, ())
 
     def make(tree: Any, path: str) -> Any:
-        if not made_before:  # at first use: a class may speak of itself
-            fields.update({name: _field_maker(kind, name, hint) for name, hint in type_hints(kind).items()})
-            made_before.append(fields)
+        if not makers:  # at first use: a class may refer to itself
+            hints = type_hints(kind)
+            makers.update({name: _from_hex if name in hex_fields else _maker(hint) for name, hint in hints.items()})
         given = _object(tree, path)
         values = {}
-        for name, make_field in fields.items():
+        for name, make_field in makers.items():
             if name in given:
                 values[name] = make_field(given[name], f"{path}.{name}")
             elif name not in defaults:
@@ -131,27 +159,22 @@ def _value_maker(kind: Any) -> Maker:
     return make
 
 
-def _field_maker(kind: Any, name: str, hint: Any) -> Maker:
-    return _from_hex if name in HEX_FIELDS.get(kind, ()) else maker(hint)
-
-
 def _union_maker(kind: Any, inner: tuple[Any, ...]) -> Maker:
     some = optional(kind)
     if some is not None:
-        make = maker(some)
-        return lambda tree, path: None if tree is None else make(tree, path)
-    makers = [maker(one) for one in inner]
+        make_some = _maker(some)
+        return lambda tree, path: None if tree is None else make_some(tree, path)
+    *makers, last = [_maker(part) for part in inner]
 
-    def first_that_fits(tree: Any, path: str) -> Any:
-        for number, make in enumerate(makers, 1):
+    def make(tree: Any, path: str) -> Any:
+        for maker in makers:
             try:
-                return make(tree, path)
+                return maker(tree, path)
             except CodecError:
-                if number == len(makers):
-                    raise
-        raise AssertionError("a union of nothing")
+                continue
+        return last(tree, path)
 
-    return first_that_fits
+    return make
 
 
 def _choice_maker(choices: tuple[Any, ...]) -> Maker:
@@ -164,15 +187,16 @@ def _choice_maker(choices: tuple[Any, ...]) -> Maker:
 
 
 def _list_maker(origin: Any, inner: tuple[Any, ...]) -> Maker:
-    makers = [maker(one) for one in inner if one is not Ellipsis] or [maker(Any)]
-    whole = {frozenset: frozenset, list: list}.get(origin, tuple)
-    if origin is tuple and Ellipsis not in inner and inner:
+    makers = [_maker(part) for part in inner if part is not Ellipsis] or [_maker(Any)]
+    if origin is tuple and inner and Ellipsis not in inner:
         return lambda tree, path: tuple(
-            make(one, f"{path}[{number}]")
-            for number, (make, one) in enumerate(zip(makers, _array(tree, path, len(makers)), strict=True))
+            make(item, f"{path}[{number}]")
+            for number, (make, item) in enumerate(zip(makers, _array(tree, path, len(makers)), strict=True))
         )
-    make_one = makers[0]
-    return lambda tree, path: whole(make_one(one, f"{path}[{number}]") for number, one in enumerate(_array(tree, path)))
+    make_item, container = makers[0], {frozenset: frozenset, list: list}.get(origin, tuple)
+    return lambda tree, path: container(
+        make_item(item, f"{path}[{number}]") for number, item in enumerate(_array(tree, path))
+    )
 
 
 def _object(tree: Any, path: str) -> dict[str, Any]:
@@ -187,9 +211,9 @@ def _array(tree: Any, path: str, count: int | None = None) -> list[Any]:
     return tree
 
 
-def _exactly(kinds: tuple[type, ...], expected: str) -> Maker:
+def _exactly(kind: type, expected: str) -> Maker:
     def make(tree: Any, path: str) -> Any:
-        if type(tree) not in kinds:
+        if type(tree) is not kind:
             raise CodecError(path, expected, tree)
         return tree
 
@@ -212,10 +236,10 @@ def _from_hex(tree: Any, path: str) -> bytes:
         raise CodecError(path, "hexadecimal digits", tree) from error
 
 
-def _whole(tree: Any, path: str) -> int:
+def _integer(tree: Any, path: str) -> int:
     if type(tree) is not int:
         raise CodecError(path, "a whole number", tree)
-    if not LIMITS.integer_min <= tree <= LIMITS.integer_max:  # no store holds more, nor do readers in other languages
+    if not LIMITS.integer_min <= tree <= LIMITS.integer_max:  # neither a store nor other languages hold more
         raise CodecError(path, "a whole number of at most 64 bits", "a very large one")
     return tree
 
@@ -229,12 +253,63 @@ def _number(tree: Any, path: str) -> float:
         raise CodecError(path, "a number that is not that large", "a very large one") from error
 
 
+def _unchanged(tree: Any, path: str) -> Any:
+    return tree
+
+
 _SIMPLE: dict[Any, Maker] = {
-    str: _exactly((str,), "text"),
-    int: _whole,
+    str: _exactly(str, "text"),
+    int: _integer,
     float: _number,
-    bool: _exactly((bool,), "true or false"),
+    bool: _exactly(bool, "true or false"),
     bytes: _bytes,
-    object: lambda tree, path: tree,
-    type(None): _exactly((type(None),), "null"),
+    Any: _unchanged,
+    object: _unchanged,
+    type(None): _exactly(type(None), "null"),
 }
+
+
+# --- JSON text --------------------------------------------------------------------------------------------------------
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder()
+
+
+def encoded(tree: Any) -> bytes:
+    """Encode a tree as JSON text. NaN and infinity become null."""
+    try:
+        return _ENCODER.encode(tree)
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, which JSON escapes; an integer beyond 64 bits
+        return json.dumps(_finite_tree(tree), separators=(",", ":"), allow_nan=False).encode()
+
+
+def _finite_tree(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _finite_tree(item) for key, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_finite_tree(item) for item in tree]
+    return None if isinstance(tree, float) and not isfinite(tree) else tree
+
+
+def decoded(text: bytes, *, halves: bool = True) -> Any:
+    """Decode a JSON text. `halves`: accept lone surrogates, which a stored message may contain.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return _DECODER.decode(text) if text else None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        if not halves or b"\\ud" not in text.lower():
+            raise ValueError(str(error)) from error
+    try:
+        return json.loads(text.decode(), parse_constant=_finite_float, parse_float=_finite_float)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _finite_float(word: str) -> float:
+    number = float(word)
+    if not isfinite(number):
+        raise ValueError(f"{word} is not a finite number")
+    return number

@@ -1,11 +1,10 @@
-"""JSON Schema of a value, from the same annotations as the codec."""
+"""JSON schema of a value, from the same annotations as the codec."""
 
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS
-from telex.protocol.type_hints import is_value, type_hints
+from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS, is_value, type_hints
 
 Schema = dict[str, Any]
 REFERENCE = "#/components/schemas/{}"
@@ -27,7 +26,7 @@ _SIMPLE: dict[Any, Schema] = {
 
 
 class SchemaBuilder:
-    """Those of many values, each named once."""
+    """JSON schemas of many types, each named once."""
 
     def __init__(self) -> None:
         self.named: dict[str, Schema] = {}
@@ -39,13 +38,13 @@ class SchemaBuilder:
             return self._reference(kind)
         origin, inner = get_origin(kind), get_args(kind)
         if origin in (Union, types.UnionType):
-            return _any_of([self.of(one) for one in inner])
+            return _any_of([self.of(part) for part in inner])
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (dict, Mapping) or kind is dict:
             return {"type": "object", "additionalProperties": self.of(inner[1]) if inner else {}}
         if origin is tuple and inner and Ellipsis not in inner:
-            items = [self.of(one) for one in inner]
+            items = [self.of(part) for part in inner]
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
         assert origin in (tuple, list, Sequence, frozenset), f"{kind} has no schema"
         return {"type": "array", "items": self.of(inner[0])}
@@ -53,7 +52,7 @@ class SchemaBuilder:
     def _reference(self, kind: Any) -> Schema:
         name = name_of(kind)
         if name not in self.named:
-            self.named[name] = {}  # it may speak of itself
+            self.named[name] = {}  # it may refer to itself
             self.named[name] = self._object(kind)
         return {"$ref": REFERENCE.format(name)}
 
@@ -71,7 +70,7 @@ class SchemaBuilder:
 
 
 def name_of(kind: Any) -> str:
-    """Classes of the work state may share a name: their module tells them apart."""
+    """Classes of the work state may have the same name in two modules."""
     module = kind.__module__
     return f"{module.rpartition('.')[2]}.{kind.__name__}" if ".work." in module else str(kind.__name__)
 

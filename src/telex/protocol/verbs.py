@@ -13,24 +13,24 @@ from telex.model.event import Event
 from telex.model.message import Message, Rendering
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.protocol.type_hints import is_value, type_hints
+from telex.protocol.codec import is_value, type_hints
 
-# agent: under its own name. reader: anybody who was let in. operator: a person, or whoever has a person's token
+# agent: under its own name. reader: any authenticated caller. operator: a person, or a caller with a person's token
 May = Literal["agent", "reader", "operator"]
 Body = Literal["none", "json", "message"]  # message: the body is the message itself, and the arguments are in the query
 
 
 class Verb(NamedTuple):
-    name: str  # of the bus
+    name: str  # of the method of the bus
     method: Literal["GET", "POST"]
     path: str
     may: May
-    acts: str | None = None  # the argument that names who acts
+    acts: str | None = None  # the argument that names the acting agent
     body: Body = "none"
-    changes: bool = True  # does it change anything? Asking twice is then not the same as asking once
-    created: bool = False  # a new message may come of it
+    changes: bool = True  # False: it only reads
+    created: bool = False  # it may store a new message: status 201
     group: str = "messages"
-    by: str | None = None  # the argument that names who does it for another: a lead or a person
+    by: str | None = None  # the argument that names a lead or a person who acts for the agent
 
 
 VERBS: dict[str, Verb] = {
@@ -68,18 +68,18 @@ VERBS: dict[str, Verb] = {
         Verb("sweep", "POST", "/sweep", "operator", body="json", group="the record"),
     )
 }
-NOT_ON_THE_WIRE = ("self", "raw", "resolve", "message", "query", "follow")  # the body, what only those at hand have
+NOT_ON_THE_WIRE = ("self", "raw", "resolve", "message", "query", "follow")  # in the body, or local to the caller
 
 
 class InboxMessage(NamedTuple):
-    """A message and its way into one inbox."""
+    """A message and its delivery to one inbox."""
 
     delivery: Delivery
     message: Message
 
 
 class WaitingMessage(NamedTuple):
-    """A message that waits in an inbox, and what its reader is given in its place: null is the message itself."""
+    """A message that waits in an inbox, and the form in which its reader gets it: null is the message itself."""
 
     delivery: Delivery
     message: Message
@@ -87,13 +87,10 @@ class WaitingMessage(NamedTuple):
 
 
 class EventRecord(NamedTuple):
-    """Something that happened, and the message that it happened to."""
+    """An event and the message that it is about."""
 
     event: Event
     message: Message | None
-
-
-NAMED: dict[Any, Any] = {tuple[Delivery, Message]: InboxMessage, tuple[Event, Message | None]: EventRecord}
 
 
 class Argument(NamedTuple):
@@ -103,76 +100,68 @@ class Argument(NamedTuple):
     required: bool = False
 
 
-# Where the wire has other arguments than the verb: a message is named by its number, a query is its fields.
-_OTHERS: dict[str, tuple[Argument, ...]] = {
+# Arguments that differ from those of the method: a message is named by id and number, a query by its fields.
+_ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "rendering": (Argument("id", str, required=True), Argument("seq", int | None), Argument("agent", str, None, True)),
     "events": (
         *(Argument(name, kind, Query._field_defaults[name]) for name, kind in type_hints(Query).items()),
         Argument("limit", int, 100),
         Argument("wait", float | None),
     ),
-}  # fmt: skip
+}
+_RESULTS: dict[str, Any] = {
+    "events": list[EventRecord],
+    "inbox": list[WaitingMessage],
+    "dead_letters": list[InboxMessage],
+}
+_RECORDS = (EventRecord, WaitingMessage, InboxMessage)
+_OBJECTS = ("request", "join")  # their results are unions of objects
+RENDERED = "rendering"  # key of the rendering beside the fields of a message
+LOOKED_AT = frozenset({"read"})  # verbs whose result is a message with that key
 
 
 @cache
 def arguments(name: str) -> dict[str, Argument]:
-    """The arguments of a verb on the wire, by name."""
-    if name in _OTHERS:
-        return {argument.name: argument for argument in _OTHERS[name]}
-    verb = getattr(Bus, name)
-    kinds, found = type_hints(verb), {}
-    for parameter in inspect.signature(verb).parameters.values():
-        if parameter.name not in NOT_ON_THE_WIRE:
+    """The arguments of a verb in a request, by name."""
+    if name in _ARGUMENTS:
+        return {argument.name: argument for argument in _ARGUMENTS[name]}
+    method = getattr(Bus, name)
+    kinds, wanted = type_hints(method), {}
+    for key, parameter in inspect.signature(method).parameters.items():
+        if key not in NOT_ON_THE_WIRE:
             required = parameter.default is inspect.Parameter.empty
-            default = None if required else parameter.default
-            found[parameter.name] = Argument(parameter.name, kinds[parameter.name], default, required)
-    return found
-
-
-_OTHER_ANSWERS: dict[str, Any] = {"events": list[EventRecord], "inbox": list[WaitingMessage]}
-RENDERED = "rendering"  # beside a message that an agent looks at: what it is given in its place
-LOOKED_AT = frozenset({"read"})  # whose answer is a message with that beside its own fields
+            wanted[key] = Argument(key, kinds[key], None if required else parameter.default, required)
+    return wanted
 
 
 @cache
 def answer_kind(name: str) -> Any:
-    """What the verb answers, on the wire."""
-    if name in _OTHER_ANSWERS:
-        return _OTHER_ANSWERS[name]
-    kind = type_hints(getattr(Bus, name))["return"]
-    if get_origin(kind) is list:
-        [one] = get_args(kind)
-        return list[NAMED.get(one, one)]  # type: ignore[misc]
-    return kind
+    """The type of the verb's result in a response."""
+    return _RESULTS.get(name) or type_hints(getattr(Bus, name))["return"]
 
 
 def told(name: str, answer: Any) -> Any:
-    """The answer with names for what only has places."""
+    """The result as a response has it: with named fields in place of tuples."""
     kind = answer_kind(name)
-    inner = get_args(kind)
-    if get_origin(kind) is list and inner[0] in (InboxMessage, WaitingMessage, EventRecord):
-        return [inner[0](*one) for one in answer]
+    if get_origin(kind) is list and (record := get_args(kind)[0]) in _RECORDS:
+        return [record(*row) for row in answer]
     return answer
 
 
 def is_wrapped(name: str) -> bool:
-    """Is the answer put into an object, as `answer`? Whatever is no object itself, so that there is always one."""
-    kind = answer_kind(name)
-    return not is_value(kind) and kind != _RECEIPT_OR_MORE.get(name)
-
-
-_RECEIPT_OR_MORE = {name: type_hints(getattr(Bus, name))["return"] for name in ("request", "join")}
+    """Whether the response has the result under `answer`, because it is not an object itself."""
+    return name not in _OBJECTS and not is_value(answer_kind(name))
 
 
 def summary(name: str) -> str:
-    """The first sentence of what the verb says of itself."""
+    """The first paragraph of the method's docstring."""
     text = inspect.getdoc(getattr(Bus, name)) or name
     return " ".join(text.split("\n\n")[0].split())
 
 
 @cache
 def work_state_kinds() -> dict[str, Any]:
-    """What a topic of each kind holds."""
+    """The type of a topic of each kind."""
     from telex.model.contracts import ContractIndex, Plan
     from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownState

@@ -17,7 +17,7 @@ from telex.dialects.write import write
 from telex.model.digest import digest_of
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS, Limits
-from telex.record.export import InvalidLine
+from telex.record import InvalidLine
 from telex.replay.reader import SENT, Form, LogEntry, form_of, line_reader
 from telex.translation.result import MessageHeader, NoCounterpart, Translation
 from telex.translation.translate import header_of, translate

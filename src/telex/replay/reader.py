@@ -16,7 +16,7 @@ from telex.dialects.schema import Dialect
 from telex.dialects.timestamps import parse_timestamp
 from telex.model.event import BRINGING, COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message
-from telex.record.export import InvalidLine
+from telex.record import InvalidLine
 
 _EXPORTED, _RECORDED = b'"telex"', b'"direction"'  # in every line of that kind
 SENT = "SENT"

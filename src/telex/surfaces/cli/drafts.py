@@ -10,7 +10,7 @@ import click
 from telex.dialects.blanks import is_blank
 from telex.dialects.draft import draft, field_named, value_from_text
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
-from telex.messages.builders import now_text
+from telex.messages import now_text
 from telex.model.finding import Finding, refusals
 from telex.surfaces.cli.check import answer_of, role_of, sized, team_policy, with_dialects
 from telex.surfaces.cli.files import STDIN, files_in, pieces

@@ -10,9 +10,8 @@ import click
 from telex.model.event import KINDS, Event, detail_of, rendered_as
 from telex.model.message import Message, NewMessage
 from telex.ports.store import Query
-from telex.record.export import InvalidLine, exported, imported
-from telex.record.log_records import KINDS as LOG_KINDS
-from telex.record.log_records import LogRecord, log_facts, records
+from telex.record import KINDS as LOG_KINDS
+from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records
 from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look
 from telex.surfaces.cli.files import STDIN, writing
 from telex.surfaces.cli.options import BUS, COMPLETERS, FILTERS, command, query_from, repeated_option, text_option

@@ -18,7 +18,7 @@ from telex.model.message import Message
 from telex.model.roster import Member
 from telex.model.task_states import TASK_STATES, TaskStateMachine, standing
 from telex.ports.store import Query
-from telex.record.export import InvalidLine
+from telex.record import InvalidLine
 from telex.replay.reader import Line, LogEntry, line_reader, of_store
 from telex.replay.report import ReplayCounts, ReplayReport
 from telex.replay.simulate import Simulator

@@ -259,8 +259,8 @@ def mcp_command(agent: str | None, role: str | None, hub: str | None, structured
         import asyncio
         import signal
 
-        from telex.surfaces.mcp.context import Identity
         from telex.surfaces.mcp.stdio import serve
+        from telex.surfaces.mcp.tool_calls import Identity
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette", "pydantic"):
             raise

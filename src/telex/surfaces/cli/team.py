@@ -59,7 +59,7 @@ READS = "Dialects it reads, preferred first, such as vbw-typed@2.0; any if not g
 def team_command(example: bool, store: str | None, as_json: bool) -> int:
     """Show the team: names, roles, dialects, presence and waiting messages."""
     if example:
-        from telex.config.example import example as text
+        from telex.config.settings import example as text
 
         sys.stdout.write(text())
         return DONE

@@ -5,8 +5,8 @@ from typing import Any
 from telex.model.finding import Finding
 from telex.model.message import Rendering
 from telex.ports.bus import Receipt
+from telex.protocol.codec import optional
 from telex.protocol.schema import REFERENCE, SchemaBuilder
-from telex.protocol.type_hints import optional
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
 from telex.surfaces.http.problem import JSON, PROBLEM
 from telex.surfaces.http.routes_extra import CHECK, LETTERS, SVG, CheckResponse

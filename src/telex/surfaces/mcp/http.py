@@ -1,8 +1,8 @@
 """MCP endpoint of the hub, for all agents over HTTP.
 
-Requests are stateless, in the older protocol too, so a restarted hub has no sessions to lose. The caller is the one
-that the authentication middleware has identified. A caller that may name itself does so in the address, `/mcp?as=dev`,
-where its coding tool is configured, and never in an argument.
+Requests are stateless, in the older protocol too, so a restarted hub has no sessions to lose. The authentication
+middleware identifies the caller. A caller that may name itself does so in the address, `/mcp?as=dev`, where its coding
+tool is configured, and never in an argument.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -19,9 +19,8 @@ from telex.surfaces.http.caller import Caller
 from telex.surfaces.http.caller import caller_of as caller_in_scope
 from telex.surfaces.http.identity import DIFFERS
 from telex.surfaces.http.problem import said_outside
-from telex.surfaces.mcp.context import CallContext, Identity
-from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 from telex.surfaces.mcp.server import Context, make_server
+from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal
 from telex.validation.authorization import normalised
 
 Scope = MutableMapping[str, Any]
@@ -30,17 +29,17 @@ AS, ROLE, STRUCTURED = "as", "role", "structured"  # in the query of the address
 
 
 class McpEndpoint(NamedTuple):
-    app: Asgi  # to be mounted at /mcp, for GET, POST and DELETE
-    lifespan: Callable[[], AbstractAsyncContextManager[None]]  # to be held open, once, while the app is served
+    app: Asgi  # mounted at /mcp, for GET, POST and DELETE
+    lifespan: Callable[[], AbstractAsyncContextManager[None]]  # entered once, while the app is served
 
 
 def mcp_app(
     bus: Bus, caller_of: Callable[[Any], Caller] = caller_in_scope, *, settings: Settings | None = None
 ) -> McpEndpoint:
-    """The MCP door of a hub. `caller_of` tells who sent the request of an ASGI scope."""
-    held, renewal = settings or Settings(), LeaseRenewal()
+    """`caller_of`: the authenticated caller of an ASGI scope."""
+    hub_settings, renewal = settings or Settings(), LeaseRenewal()
 
-    async def place_of(context: Context, _: bool) -> CallContext:
+    async def context_of(context: Context, _: bool) -> CallContext:
         request = context.request
         assert request is not None, "over HTTP every call comes with its request"
         query = request.query_params
@@ -48,14 +47,14 @@ def mcp_app(
         def who() -> Identity:
             return identified(caller_of(request.scope), query.get(AS), query.get(ROLE))
 
-        return CallContext(bus, held, who, renewal=renewal)
+        return CallContext(bus, hub_settings, who, renewal=renewal)
 
     def is_structured(context: Context) -> bool:
         return context.request is not None and context.request.query_params.get(STRUCTURED) == "1"
 
-    # Answers are streamed: one that takes long, as that of `wait`, keeps the connection open, and whoever hangs up is
-    # noticed at once. Host and Origin have been looked at by the doorkeeper.
-    server = make_server(place_of, say=said_outside, is_structured=is_structured)
+    # Responses are streamed: a long one, as that of `wait`, keeps the connection open, and a client that disconnects is
+    # noticed at once. The authentication middleware has checked Host and Origin.
+    server = make_server(context_of, say=said_outside, is_structured=is_structured)
     manager = StreamableHTTPSessionManager(server, stateless=True, json_response=False)
 
     @asynccontextmanager
@@ -70,10 +69,10 @@ def mcp_app(
 
 
 def identified(caller: Caller, name: str | None, role: str | None) -> Identity:
-    """Who is calling, by what the doorkeeper knows and, where it leaves that open, by the address.
+    """The caller by its token, or by the address if the token leaves that open.
 
     Raises:
-        NotAMember: the address says another name than the token, or nobody has said any.
+        NotAMember: the address and the token have different names, or there is none.
     """
     if caller.agent is None and not caller.operator:
         raise NotAMember("Send a token: telex token create creates one.", "token-needed")

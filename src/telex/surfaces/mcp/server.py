@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from urllib.parse import unquote
 
 import mcp_types as types
 from mcp import MCPError
@@ -16,43 +17,53 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
+from telex.dialects.registry import by_name, one_of_each
+from telex.dialects.schema import Dialect
 from telex.errors import NotFound, TelexError
-from telex.model.finding import Finding
+from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
+from telex.generate.roles import participants
 from telex.model.suggestion import nearest
-from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_tree
 from telex.surfaces.cli.output import shown
-from telex.surfaces.mcp import resources
-from telex.surfaces.mcp import result as answers
-from telex.surfaces.mcp.context import CallContext
-from telex.surfaces.mcp.result import ToolResult, of_arguments, of_error, of_mistake, of_silence, tellable
-from telex.surfaces.mcp.tool_calls import CALLS
+from telex.surfaces.cli.render import marked, text_of
+from telex.surfaces.mcp import text as results
+from telex.surfaces.mcp.text import DATA, ToolResult, fitting, head_of, without_surrogates
+from telex.surfaces.mcp.tool_calls import CALLS, CallContext
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
+from telex.trace import tree
+from telex.validation.authorization import normalised
 
 Context = ServerRequestContext[Any, Any]
-# Where a call is made and by whom, and whether it makes the store where there is none; may raise a TelexError.
-PlaceOf = Callable[[Context, bool], Awaitable[CallContext]]
-Say = Callable[[TelexError], str]
+# The context of a call, and whether it may create the store; may raise a TelexError.
+ContextOf = Callable[[Context, bool], Awaitable[CallContext]]
 LOG = logging.getLogger("telex.mcp")
-TEXT = "text/plain"
-IsStructured = Callable[[Context], bool]  # whether a call asks for structured content beside the text
-LISTING_FRESH_MS = 3_600_000  # the listing is the same for everybody, until Telex is upgraded
+LISTING_FRESH_MS = 3_600_000  # the listing changes with an upgrade of Telex only
+
+PROMPT, THREAD = "telex://prompt", "telex://thread/"
+THREAD_TOKENS = 8_000  # of one conversation
+CUT = "cut: {:,} characters left out; inbox with this id shows them"
+RESOURCES = {  # with braces: a template
+    PROMPT: ("prompt", "Every message that your role may send, in short form"),
+    f"{PROMPT}/{{dialect}}": ("prompt of a dialect", "The same for one dialect"),
+    f"{THREAD}{{correlation}}": ("thread", "A conversation: its messages and their states"),
+}
 
 
 def make_server(
-    place_of: PlaceOf,
+    context_of: ContextOf,
     instructions: str = INSTRUCTIONS,
-    say: Say = lambda error: error.say,
-    is_structured: IsStructured = lambda _: False,
+    say: Callable[[TelexError], str] = lambda error: error.say,
+    is_structured: Callable[[Context], bool] = lambda _: False,
 ) -> Server[Any]:
-    """`say` puts into words what went wrong: not everybody may know where the store lies."""
-    handlers = _Handlers(place_of, say, is_structured)
-    everybody = CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
+    """`say`: the text of an error, without paths for remote callers. `is_structured`: whether a call asks for
+    structured content beside the text."""
+    handlers = _Handlers(context_of, say, is_structured)
+    public = CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
     return Server(
         "telex",
         version=_version(),
         instructions=instructions,
-        cache_hints={"tools/list": everybody, "resources/list": everybody, "resources/templates/list": everybody},
+        cache_hints={"tools/list": public, "resources/list": public, "resources/templates/list": public},
         get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
@@ -62,120 +73,161 @@ def make_server(
     )
 
 
-class _Handlers:
-    """What the SDK calls, in the words that the SDK has for it."""
+def _version() -> str:
+    try:
+        return version("telex")
+    except PackageNotFoundError:  # run from a source folder
+        return "0"
 
-    def __init__(self, place_of: PlaceOf, say: Say, is_structured: IsStructured) -> None:
-        self._place_of, self._say, self._is_structured = place_of, say, is_structured
+
+class _Handlers:
+    """Handlers of the SDK's requests."""
+
+    def __init__(
+        self,
+        context_of: ContextOf,
+        say: Callable[[TelexError], str],
+        is_structured: Callable[[Context], bool],
+    ) -> None:
+        self._context_of, self._say, self._is_structured = context_of, say, is_structured
 
     async def list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=listed_tools())
+        return types.ListToolsResult(tools=[_listed(name) for name in TOOLS])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await _called(self._place_of, context, params, self._say)
+        result = await self._call(context, params.name, params.arguments or {})
         # Many clients show their model the structured content in place of the text, which has the marks and the advice.
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=tellable(answer.text))],
-            structured_content=tellable(answer.tree) if self._is_structured(context) else None,
-            is_error=answer.wrong,
+            content=[types.TextContent(type="text", text=without_surrogates(result.text))],
+            structured_content=without_surrogates(result.tree) if self._is_structured(context) else None,
+            is_error=result.wrong,
         )
 
+    async def _call(self, context: Context, name: str, arguments: dict[str, Any]) -> ToolResult:
+        if name not in TOOLS:
+            meant = nearest(name, TOOLS)
+            choices = f"did you mean {meant}?" if meant else f"there are {', '.join(TOOLS)}."
+            raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {shown(name[:60])}: {choices}")
+        given = from_tree(TOOLS[name].arguments, arguments)
+        if isinstance(given, list):
+            return results.of_arguments(given)
+        for key, value in given.items():
+            if key != "message" and _has_surrogates(value):
+                return results.of_argument(key, "Rewrite it: it contains a lone surrogate, which is no text.")
+        try:
+            async with asyncio.timeout(results.PATIENCE_SECONDS):
+                call_context = await self._context_of(context, _creates_store(name, given))
+                result = await CALLS[name](call_context, given)
+                notice = call_context.notice
+                return result if notice is None else result._replace(text=f"{notice}\n{result.text}")
+        except TimeoutError:
+            return results.of_timeout(name, given.get("id"))
+        except TelexError as error:
+            return results.of_error(error, self._say(error))
+        except Exception as error:
+            LOG.exception("tool %s failed", name)
+            return results.of_bug(error)
+
     async def list_resources(self, _: Context, __: Any) -> types.ListResourcesResult:
-        found = [
-            types.Resource(
-                uri=resource_info.uri, name=resource_info.name, description=resource_info.says, mime_type=TEXT
-            )
-            for resource_info in resources.OFFERED
-            if not resource_info.is_template
+        listed = [
+            types.Resource(uri=uri, name=name, description=says, mime_type="text/plain")
+            for uri, (name, says) in RESOURCES.items()
+            if "{" not in uri
         ]
-        return types.ListResourcesResult(resources=found)
+        return types.ListResourcesResult(resources=listed)
 
     async def list_templates(self, _: Context, __: Any) -> types.ListResourceTemplatesResult:
-        found = [
-            types.ResourceTemplate(
-                uri_template=resource_info.uri, name=resource_info.name, description=resource_info.says, mime_type=TEXT
-            )
-            for resource_info in resources.OFFERED
-            if resource_info.is_template
+        listed = [
+            types.ResourceTemplate(uri_template=uri, name=name, description=says, mime_type="text/plain")
+            for uri, (name, says) in RESOURCES.items()
+            if "{" in uri
         ]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
-            text = await resources.read(await self._place_of(context, False), uri)
+            text = await _read(await self._context_of(context, False), uri)
         except TelexError as error:
             code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
-            answer = of_error(error, self._say(error))
-            data = answer.tree | {"uri": uri}
-            raise MCPError(code=code, message=tellable(answer.text), data=tellable(data)) from error
-        content = types.TextResourceContents(uri=uri, mime_type=TEXT, text=tellable(text))
+            result = results.of_error(error, self._say(error))
+            data = without_surrogates(result.tree | {"uri": uri})
+            raise MCPError(code=code, message=without_surrogates(result.text), data=data) from error
+        content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=without_surrogates(text))
         return types.ReadResourceResult(contents=[content])
 
 
-def listed_tools() -> list[types.Tool]:
-    return [
-        types.Tool(
-            name=name,
-            description=tool.says,
-            input_schema=tool.schema,
-            annotations=types.ToolAnnotations(
-                read_only_hint=tool.looks_only or None,
-                # The rest says nothing of a tool that only looks. Nothing here ever destroys what was stored.
-                destructive_hint=None if tool.looks_only else False,
-                idempotent_hint=True if tool.again_is_once else None,
-                open_world_hint=False,
-            ),
-        )
-        for name, tool in TOOLS.items()
-    ]
+def _listed(name: str) -> types.Tool:
+    tool = TOOLS[name]
+    annotations = types.ToolAnnotations(
+        read_only_hint=tool.looks_only or None,
+        destructive_hint=None if tool.looks_only else False,  # no tool deletes stored messages
+        idempotent_hint=True if tool.again_is_once else None,
+        open_world_hint=False,
+    )
+    return types.Tool(name=name, description=tool.says, input_schema=tool.schema, annotations=annotations)
 
 
-async def _called(place_of: PlaceOf, context: Context, params: types.CallToolRequestParams, say: Say) -> ToolResult:
-    tool = TOOLS.get(params.name)
-    if tool is None:
-        meant = nearest(params.name, TOOLS)
-        perhaps = f"did you mean {meant}?" if meant else f"there are {', '.join(TOOLS)}."
-        raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {shown(params.name[:60])}: {perhaps}")
-    given = from_tree(tool.arguments, params.arguments or {})
-    if isinstance(given, list):
-        return of_arguments(given)
-    findings = [_half(name) for name, value in given.items() if name != "message" and not _is_whole(value)]
-    if findings:
-        return of_arguments(findings)
-    try:
-        async with asyncio.timeout(answers.PATIENCE_SECONDS):
-            place = await place_of(context, _makes_store(params.name, given))
-            result = await CALLS[params.name](place, given)
-            return result if place.notice is None else result._replace(text=f"{place.notice}\n{result.text}")
-    except TimeoutError:
-        return of_silence(params.name, given.get("id"))
-    except TelexError as error:
-        return of_error(error, say(error))
-    except Exception as error:
-        LOG.exception("tool %s failed", params.name)
-        return of_mistake(error)
-
-
-def _makes_store(name: str, given: Mapping[str, Any]) -> bool:
-    """Looking makes none."""
+def _creates_store(name: str, given: Mapping[str, Any]) -> bool:
     return name in ("send", "wait") or (name == "team" and bool(given.get("join") or given.get("reads")))
 
 
-def _is_whole(value: Any) -> bool:
-    """Has every text in it whole characters? No store can hold others, and only a message may have them."""
+def _has_surrogates(value: Any) -> bool:
+    """No store can hold lone surrogates; only a message may contain them."""
     texts = value if isinstance(value, tuple) else (value,)
-    return all(text.isascii() or text == tellable(text) for text in texts if isinstance(text, str))
+    return any(not text.isascii() and text != without_surrogates(text) for text in texts if isinstance(text, str))
 
 
-def _half(name: str) -> Finding:
-    return Finding(ARGUMENTS_WRONG, f"$.{name}", "Rewrite it: it contains a lone surrogate, which is no text.")
+# --- resources --------------------------------------------------------------------------------------------------------
 
 
-def _version() -> str:
-    try:
-        return version("telex")
-    except PackageNotFoundError:  # run from a source folder
-        return "0"
+async def _read(context: CallContext, uri: str) -> str:
+    """The text of a resource.
+
+    Raises:
+        NotFound: there is none of that address.
+    """
+    if uri == PROMPT or uri.startswith(f"{PROMPT}/"):
+        return await _prompt(context, unquote(uri.removeprefix(PROMPT).removeprefix("/")))
+    if uri.startswith(THREAD) and uri != THREAD:
+        return await _thread(context, unquote(uri.removeprefix(THREAD)))
+    raise NotFound(f"no resource {uri[:128]}: there are {', '.join(RESOURCES)}.")
+
+
+async def _prompt(context: CallContext, name: str) -> str:
+    who = context.who()
+    members = [presence.member for presence in await context.bus.roster()]
+    role = next((member.role for member in members if member.name == normalised(who.agent)), None)
+    role = role or normalised(who.role or who.agent)
+    dialects = _dialects_for(context, role, name)
+    if not dialects:
+        return f"No dialect has a role {role}: send any text.\n"
+    return "\n".join(prompt(dialect, role) for dialect in dialects)
+
+
+def _dialects_for(context: CallContext, role: str, name: str) -> list[Dialect]:
+    """The named dialect; else the team's default if it has the role; else all that have it."""
+    dialects = context.dialects
+    if name:
+        named = by_name(name, tuple(dialects.values()))
+        if named is None:
+            raise NotFound(f"no dialect {name[:128]}: there are {', '.join(dialects)}.")
+        return [named]
+    having = [dialect for dialect in dialects.values() if role in participants(dialect)]
+    preferred = [dialect for dialect in having if dialect.name == context.settings.dialect]
+    return preferred or one_of_each(having)
+
+
+async def _thread(context: CallContext, correlation: str) -> str:
+    stories = await context.bus.trace(correlation)
+    drawing = marked(tree.render(stories))  # it contains reasons that other agents have written
+    heads = [head_of(story.message, None) for story in stories]
+    room = THREAD_TOKENS * CHARACTERS_PER_TOKEN - len(drawing) - sum(map(len, heads))
+    share = max(room // max(len(stories), 1) - len(CUT), 0)
+    lines = [DATA, drawing]
+    for story, head in zip(stories, heads, strict=True):
+        part, left_out = fitting(text_of(story.message), share)
+        lines += [head, marked(part), *([CUT.format(left_out)] if left_out else [])]
+    return "\n".join(lines) + "\n"

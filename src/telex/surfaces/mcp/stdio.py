@@ -1,7 +1,7 @@
 """MCP server of one agent on stdin and stdout, as coding tools start it.
 
-The bus is opened with the first call: a store or hub that is away is then reported to the agent, and the next call
-tries again. Most coding tools show nothing of a server that fails to start, so this one starts without a name as well.
+The first call opens the bus: an unavailable store or hub is reported to the agent, and the next call retries. Most
+coding tools show nothing of a server that fails to start, so this one starts even without a name.
 """
 
 import asyncio
@@ -16,18 +16,17 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
-from telex.config import Settings, load
-from telex.connection import MEMORY, connect, hub_at, store_path
+from telex.config import MEMORY, Settings, load
+from telex.connection import connect, hub_at, store_path
 from telex.errors import NotAMember
 from telex.model.digest import digest_of
 from telex.ports.bus import Bus
 from telex.stores.disk import open_file
 from telex.surfaces.cli.connection import is_there as store_exists
 from telex.surfaces.cli.output import shown
-from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
-from telex.surfaces.mcp.lease_renewal import LeaseRenewal
-from telex.surfaces.mcp.result import AT_THE_DOOR
 from telex.surfaces.mcp.server import make_server
+from telex.surfaces.mcp.text import IDENTITY_HINT
+from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal, ProjectFiles
 from telex.surfaces.mcp.tools import INSTRUCTIONS
 from telex.validation.authorization import normalised
 
@@ -41,7 +40,7 @@ SHARED = "Another running telex mcp is {name} too and takes from the same inbox:
 
 
 class LazyBus:
-    """Bus that is opened by the first call. Looking where there is no store looks at an empty one in memory."""
+    """Bus that is opened by the first call. A read-only call without a store uses an empty one in memory."""
 
     def __init__(self, where: str | None, stack: AsyncExitStack) -> None:
         self._where, self._stack = where, stack
@@ -49,9 +48,6 @@ class LazyBus:
         self._open: dict[bool, tuple[Bus, Settings]] = {}  # False: the empty one
 
     async def bus(self, *, makes_store: bool) -> tuple[Bus, Settings]:
-        """Raises:
-        TelexError: it cannot be opened now.
-        """
         async with self._lock:
             if True in self._open:
                 return self._open[True]
@@ -111,21 +107,21 @@ async def opened_server(
         return None
 
     async with AsyncExitStack() as stack:
-        doorstep = LazyBus(where, stack)
+        lazy = LazyBus(where, stack)
 
-        async def place_of(_: Any, makes_store: bool) -> CallContext:
-            bus, settings = await doorstep.bus(makes_store=makes_store)
-            return CallContext(bus, settings, who, project, renewal, notice(settings))
+        async def context_of(_: Any, makes_store: bool) -> CallContext:
+            bus, settings = await lazy.bus(makes_store=makes_store)
+            return CallContext(bus, settings, who, project, renewal, notice=notice(settings))
 
         try:
-            yield make_server(place_of, greeting, is_structured=lambda _: structured)
+            yield make_server(context_of, greeting, is_structured=lambda _: structured)
         finally:
             renewal.stop()
 
 
 def _greeting(identity: Identity | None) -> str:
     if identity is None:
-        return f"{NAMELESS} {AT_THE_DOOR} {INSTRUCTIONS}"
+        return f"{NAMELESS} {IDENTITY_HINT} {INSTRUCTIONS}"
     role = f", role {identity.role}" if identity.role else ""
     return f"You are {identity.agent}{role}. {INSTRUCTIONS}"
 

@@ -1,37 +1,143 @@
-"""Tool calls: each maps its arguments to a verb of the bus, and the answer to text and a tree."""
+"""Tool calls: each maps its arguments to a method of the bus, and the result to text and a tree."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from time import monotonic
+from typing import Any, NamedTuple
 
+from telex.config import Settings
+from telex.dialects.schema import Dialect
 from telex.dialects.write import write
-from telex.errors import NotFound, TelexError
+from telex.errors import NotFound, StoreError, TelexError
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
-from telex.model.message import Message, Rendering
-from telex.ports.bus import MessageHistory, Presence
+from telex.model.limits import Limits
+from telex.model.message import Lease, Message, Rendering
+from telex.ports.bus import Bus, Presence
+from telex.project import root_of
 from telex.protocol import plain
-from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.surfaces.cli.check import answer_of
+from telex.surfaces.cli.guard import LinkResolver, from_root
 from telex.surfaces.cli.output import json_line, shown, what
-from telex.surfaces.cli.render import ago, clock_time
+from telex.surfaces.cli.render import ago, clock_time, marked
 from telex.surfaces.cli.why import story_lines
 from telex.surfaces.http.size_limits import LOOK_BYTES, within_bytes
-from telex.surfaces.mcp.context import CallContext
-from telex.surfaces.mcp.lease_renewal import LeaseRenewal, renewed_seconds
-from telex.surfaces.mcp.result import ToolResult, of_arguments
-from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, awaited_line, finding_text, kept_text, marked, refused_text
-from telex.surfaces.mcp.token_budget import InboxItem, bodies, cut_raw, digest, taken
+from telex.surfaces.mcp import text as results
+from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, InboxItem, ToolResult, finding_text
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
 from telex.surfaces.receive_limits import take
 from telex.surfaces.team_check import checked_in_team
+from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
 
-LOOKED_AT_MAX = 200  # messages of an inbox, or of those asked for by their ids; more would be read by nobody
+LOOKED_AT_MAX = 200  # messages of an inbox, or of those requested by id
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
 HELD_SHOWN_MAX = 3
-
 Given = Mapping[str, Any]
+
+
+class Identity(NamedTuple):
+    """The caller, as the server is configured; no argument of a tool changes it."""
+
+    agent: str
+    role: str | None = None
+
+
+class ProjectFiles:
+    """The files that the agent works on, as this process sees them."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.root = folder, root_of(folder)
+
+    def from_root(self, path: str) -> str:
+        """The path from the root of the project; one that leads out of it is unchanged."""
+        return from_root(path, self.folder, self.root)
+
+    def resolver(self) -> Callable[[str], str | None]:
+        return LinkResolver(self.root).leads_to
+
+
+class HeldLease:
+    """A lease that a task renews."""
+
+    def __init__(self, bus: Bus, agent: str, lease: Lease) -> None:
+        self.bus, self.agent, self.token, self.message_id = bus, agent, lease.token, lease.message.id
+        self.extended_until = 0.0  # by the agent itself
+        self.task: asyncio.Task[None] | None = None
+
+    async def renew(self, seconds: float, seconds_max: float) -> None:
+        ends_at = monotonic() + seconds_max
+        while True:
+            await asyncio.sleep(seconds / 2)
+            seconds = min(seconds, ends_at - monotonic())
+            if seconds <= 0:
+                return
+            if monotonic() + seconds > self.extended_until:
+                with suppress(StoreError):  # unavailable: retried
+                    await self.bus.extend(self.token, agent=self.agent, seconds=seconds)
+
+
+class LeaseRenewal:
+    """Renewal of the leases that were taken through this server.
+
+    A coding agent works on a message for minutes and cannot extend its lease meanwhile. So the server extends it while
+    its process lives: a crash frees the message within one lease, and nothing is held longer than `hold_seconds_max`.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, HeldLease] = {}
+
+    @staticmethod
+    def lease_seconds(limits: Limits) -> float:
+        """Length of a lease that is renewed at half of its time: each renewal is an event in the log."""
+        return 2 * limits.lease_seconds
+
+    def hold(self, bus: Bus, agent: str, leases: Sequence[Lease], limits: Limits) -> float:
+        """Renew these. The number of seconds beyond their end."""
+        for lease in leases:
+            held = self._held[lease.token] = HeldLease(bus, agent, lease)
+            held.task = asyncio.create_task(self._hold(held, limits))
+        return max(limits.hold_seconds_max - self.lease_seconds(limits), 0.0)
+
+    async def _hold(self, held: HeldLease, limits: Limits) -> None:
+        with suppress(TelexError):  # settled elsewhere, or lost
+            await held.renew(self.lease_seconds(limits), limits.hold_seconds_max)
+        self._held.pop(held.token, None)
+
+    def release(self, token: str) -> None:
+        held = self._held.pop(token, None)
+        if held is not None and held.task is not None:
+            held.task.cancel()
+
+    def extended(self, token: str, seconds: float) -> None:
+        """The agent has extended it: a renewal must not shorten that."""
+        if token in self._held:
+            self._held[token].extended_until = monotonic() + seconds
+
+    def held_by(self, agent: str) -> list[HeldLease]:
+        return [held for held in self._held.values() if normalised(held.agent) == normalised(agent)]
+
+    def stop(self) -> None:
+        for token in list(self._held):
+            self.release(token)
+
+
+class CallContext(NamedTuple):
+    bus: Bus
+    settings: Settings
+    who: Callable[[], Identity]  # raises NotAMember if no name is configured
+    project: ProjectFiles | None = None
+    renewal: LeaseRenewal | None = None  # None: leases are not renewed
+    notice: str | None = None  # a line before the text of each result
+
+    @property
+    def dialects(self) -> dict[str, Dialect]:
+        return {dialect.name: dialect for dialect in self.settings.dialects()}
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 async def send(context: CallContext, given: Given) -> ToolResult:
@@ -39,20 +145,33 @@ async def send(context: CallContext, given: Given) -> ToolResult:
     rest = {name: given.get(name) for name in ("to", "id", "reply_to", "correlation")}
     receipt = await context.bus.send(given["message"], sender=agent, role=role, **rest)
     if receipt.accepted:
-        return ToolResult(kept_text(receipt), plain(receipt))
+        return ToolResult(results.stored_text(receipt), plain(receipt))
     about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
-    text = refused_text(about, receipt.findings, receipt.fixed, certain=receipt.certain)
+    text = results.refused_text(about, receipt.findings, receipt.fixed, certain=receipt.certain)
     return ToolResult(text, plain(receipt), wrong=True)
 
 
 async def check_(context: CallContext, given: Given) -> ToolResult:
-    (agent, role), raw = context.who(), _raw(given["message"])
+    (agent, role), message = context.who(), given["message"]
+    raw = message if isinstance(message, str) else json_line(message)
     checked = await checked_in_team(raw, context.bus, context.settings, sender=agent, role=role, to=given.get("to"))
     if checked.valid:
-        told = [f"it would pass: {what(checked)}", *([finding_text(checked.findings)] if checked.findings else [])]
-        return ToolResult("\n".join(told), answer_of(checked))
-    text = refused_text(what(checked), checked.findings, _fixed(checked), certain=checked.fixed is not None)
+        return ToolResult(
+            results.with_findings(f"it would pass: {what(checked)}", checked.findings), answer_of(checked)
+        )
+    certain = checked.fixed is not None
+    text = results.refused_text(what(checked), checked.findings, _fixed(checked), certain=certain)
     return ToolResult(text, answer_of(checked), wrong=True)
+
+
+def _fixed(checked: CheckResult) -> str | None:
+    tree = checked.fixed or checked.skeleton
+    return None if tree is None or checked.dialect is None else write(checked.dialect, tree, checked.body or "")
+
+
+def _too_small(tokens: int) -> ToolResult:
+    say = f"Give a budget of at least {TOKENS_MIN} tokens, or none."
+    return results.of_argument("budget", say, str(tokens)[:60])
 
 
 async def inbox(context: CallContext, given: Given) -> ToolResult:
@@ -60,44 +179,81 @@ async def inbox(context: CallContext, given: Given) -> ToolResult:
     if tokens < TOKENS_MIN:
         return _too_small(tokens)
     if given.get("ids"):
-        return await _whole(context, agent, given["ids"], tokens)
-    waiting = await within_bytes(lambda few: context.bus.inbox(agent, role=role, limit=few), LOOKED_AT_MAX + 1)
-    told = waiting.found if waiting.all else waiting.found[:-1]  # the last one says that there are more
-    lying = [InboxItem(delivery, one, await context.bus.rendering(one, agent=agent)) for delivery, one in told]
-    return digest(agent, lying, context.dialects, time.time(), tokens, more=not waiting.all)
+        return await _read(context, agent, given["ids"], tokens)
+    waiting = await within_bytes(lambda limit: context.bus.inbox(agent, role=role, limit=limit), LOOKED_AT_MAX + 1)
+    rows = waiting.found if waiting.all else waiting.found[:-1]  # one more than shown: there are more
+    items = [
+        InboxItem(delivery, message, await context.bus.rendering(message, agent=agent)) for delivery, message in rows
+    ]
+    return results.digest(agent, items, context.dialects, time.time(), tokens, more=not waiting.all)
+
+
+async def _read(context: CallContext, agent: str, ids: Sequence[str], tokens: int) -> ToolResult:
+    messages: list[tuple[Message, Rendering | None]] = []
+    missing: list[str] = []
+    wanted, size = tuple(dict.fromkeys(ids)), 0
+    for id_ in wanted[:LOOKED_AT_MAX]:
+        if size >= LOOK_BYTES:
+            break
+        try:
+            message = await context.bus.read(id_, agent=agent)
+        except NotFound:
+            missing.append(id_[:128])
+            continue
+        size += len(message.raw)
+        rendering = None
+        with suppress(NotFound):  # an agent that has not joined reads the original
+            rendering = await context.bus.rendering(message, agent=agent)
+        messages.append((message, rendering))
+    return results.bodies(messages, missing, tokens, unread=len(wanted) - len(messages) - len(missing))
 
 
 async def wait(context: CallContext, given: Given) -> ToolResult:
     (agent, role), tokens = context.who(), given.get("budget", WAIT_TOKENS)
     if tokens < TOKENS_MIN:
         return _too_small(tokens)
-    seconds = given.get("seconds", WAIT_SECONDS_MAX)
+    seconds, limit, lease = given.get("seconds", WAIT_SECONDS_MAX), given.get("limit", 1), given.get("lease")
     seconds = WAIT_SECONDS_MAX if seconds > WAIT_SECONDS_MAX else seconds
-    limit, lease = given.get("limit", 1), given.get("lease")
     limits, renewal = context.settings.limits, None if lease is not None else context.renewal
-    lease = lease if renewal is None else renewed_seconds(limits)
+    lease = lease if renewal is None else renewal.lease_seconds(limits)
     leases = await take(context.bus, agent, limits, role=role, limit=limit, wait=seconds, lease=lease)
     if not leases:
-        text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to keep waiting."
-        return ToolResult("\n".join([text, *_held(context, agent)]), {"answer": []})
-    waits, hold_seconds = [await _awaited(context, lease.message) for lease in leases], 0.0
-    if renewal is not None:  # last: a call that is cancelled before leaves leases that expire
+        line = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to keep waiting."
+        return ToolResult("\n".join([line, *_held_lines(context, agent)]), {"answer": []})
+    awaited, hold_seconds = [await _awaited(context, lease.message) for lease in leases], 0.0
+    if renewal is not None:  # last: leases of a call that is cancelled before then expire
         hold_seconds = renewal.hold(context.bus, agent, leases, limits)
-    return taken(list(zip(leases, waits, strict=True)), tokens, hold_seconds=hold_seconds)
+    return results.leased(list(zip(leases, awaited, strict=True)), tokens, hold_seconds=hold_seconds)
+
+
+def _held_lines(context: CallContext, agent: str) -> list[str]:
+    """What the agent has leased already, perhaps in an earlier session."""
+    held = context.renewal.held_by(agent) if context.renewal is not None else []
+    leases = [f"You hold {shown(lease.message_id)}, token {lease.token}" for lease in held[:HELD_SHOWN_MAX]]
+    more = f" and {len(held) - HELD_SHOWN_MAX} more" if len(held) > HELD_SHOWN_MAX else ""
+    return [f"{'; '.join(leases)}{more}: ack what is done; inbox with the id shows a message."] if held else []
+
+
+async def _awaited(context: CallContext, message: Message) -> str | None:
+    try:
+        stories = await context.bus.why(message.id)
+    except TelexError:  # a leased message is delivered all the same
+        return None
+    story = next((history for history in stories if history.message.seq == message.seq), None)
+    return results.awaited_line(story, context.dialects.get(message.dialect or ""))
 
 
 async def ack(context: CallContext, given: Given) -> ToolResult:
     agent, token, renewal = context.who().agent, given["token"], context.renewal or LeaseRenewal()
     if "nack" in given and "extend" in given:
-        say = "Nack the message or extend its lease: leave out one of nack and extend."
-        return of_arguments([Finding(ARGUMENTS_WRONG, "$.extend", say)])
+        return results.of_argument("extend", "Nack the message or extend its lease: leave out one of nack and extend.")
     if "nack" in given:
         delivery = await context.bus.nack(token, agent=agent, reason=given["nack"])
         renewal.release(token)
-        comes = "that was the last attempt: it is a dead letter, and its sender is notified"
+        outcome = "that was the last attempt: it is a dead letter, and its sender is notified"
         if delivery.state == "stored":
-            comes = f"it is retried at {clock_time(delivery.due_at)} UTC"
-        return ToolResult(f"nacked; {comes}", plain(delivery))
+            outcome = f"it is retried at {clock_time(delivery.due_at)} UTC"
+        return ToolResult(f"nacked; {outcome}", plain(delivery))
     if "extend" in given:
         until = await context.bus.extend(token, agent=agent, seconds=given["extend"])
         renewal.extended(token, given["extend"])
@@ -108,15 +264,17 @@ async def ack(context: CallContext, given: Given) -> ToolResult:
 
 
 async def why(context: CallContext, given: Given) -> ToolResult:
-    stories = await context.bus.why(given["id"])
-    now = time.time()
+    stories, now = await context.bus.why(given["id"]), time.time()
     text = "\n\n".join([DATA, *("\n".join(story_lines(story, now, PLAIN, marked)) for story in stories)])
     if len(text) > STORY_CHARACTERS_MAX:
         text = text[:STORY_CHARACTERS_MAX] + "\n… cut here; telex why shows the rest"
     trees = [plain(story) for story in stories]
     for tree in trees:
-        cut_raw(tree["message"], STORY_RAW_MAX)
+        results.cut_raw(tree["message"], STORY_RAW_MAX)
     return ToolResult(text, {"note": NOTE, "answer": trees})
+
+
+# --- work and team ----------------------------------------------------------------------------------------------------
 
 
 async def guard(context: CallContext, given: Given) -> ToolResult:
@@ -124,14 +282,23 @@ async def guard(context: CallContext, given: Given) -> ToolResult:
     paths: Sequence[str] = given["paths"]
     from_root = [project.from_root(path) for path in paths] if project else list(paths)
     resolve = project.resolver() if project else None
-    found = await context.bus.guard(from_root, agent=agent, role=role, plan=given.get("plan"), resolve=resolve)
-    verdicts = [verdict._replace(path=path) for verdict, path in zip(found, paths, strict=True)]
+    judged = await context.bus.guard(from_root, agent=agent, role=role, plan=given.get("plan"), resolve=resolve)
+    verdicts = [verdict._replace(path=path) for verdict, path in zip(judged, paths, strict=True)]
     lines = [line for verdict in verdicts for line in _verdict_lines(verdict)] or ["no paths were given"]
-    # one may do for several paths
-    asks = dict.fromkeys(_ask_line(verdict) for verdict in verdicts if verdict.ask is not None)
-    return ToolResult(
-        "\n".join([*lines, *asks]), {"answer": plain(verdicts)}, wrong=not all(verdict.allowed for verdict in verdicts)
-    )
+    requests = dict.fromkeys(_request_line(verdict) for verdict in verdicts if verdict.ask is not None)
+    is_refused = not all(verdict.allowed for verdict in verdicts)
+    return ToolResult("\n".join([*lines, *requests]), {"answer": plain(verdicts)}, wrong=is_refused)
+
+
+def _verdict_lines(verdict: PathVerdict) -> list[str]:
+    path, reason = shown(verdict.path), shown(verdict.reason)
+    by = " (by override)" if verdict.override else ""
+    line = f"allowed {path}{by}: {reason}" if verdict.allowed else f"refused {path}: {verdict.code}: {reason}"
+    return [line, *(f"  mind: {shown(condition)}" for condition in verdict.conditions)]
+
+
+def _request_line(verdict: PathVerdict) -> str:
+    return f"ask {shown(verdict.ask_to or 'your lead')} for it, send: {json_line(plain(verdict.ask))}"
 
 
 async def team(context: CallContext, given: Given) -> ToolResult:
@@ -143,8 +310,17 @@ async def team(context: CallContext, given: Given) -> ToolResult:
         reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
         return ToolResult(f"{shown(member.name)} is in the team as {shown(member.role)}{reads}", plain(member))
     roster = await context.bus.roster()
-    nobody = "no members yet; every role is an address"
-    return ToolResult("\n".join(map(_presence, roster)) or nobody, {"answer": plain(roster)})
+    lines = [_presence_line(presence, time.time()) for presence in roster]
+    return ToolResult("\n".join(lines or ["no members yet; every role is an address"]), {"answer": plain(roster)})
+
+
+def _presence_line(presence: Presence, now: float) -> str:
+    member, counts = presence.member, "nothing waits"
+    if presence.waiting or presence.leased:
+        oldest = f", oldest {ago(presence.oldest_at, now)}" if presence.oldest_at is not None else ""
+        counts = f"{presence.waiting} waiting, {presence.leased} leased{oldest}"
+    reads = f", reads {', '.join(map(shown, member.dialects))}" if member.dialects else ""
+    return f"{shown(member.name)} ({shown(member.role)}) {presence.state}, {counts}{reads}"
 
 
 CALLS: dict[str, Callable[[CallContext, Given], Awaitable[ToolResult]]] = {
@@ -157,87 +333,3 @@ CALLS: dict[str, Callable[[CallContext, Given], Awaitable[ToolResult]]] = {
     "guard": guard,
     "team": team,
 }
-
-
-# --- parts --------------------------------------------------------------------------------------------------------
-
-
-def _too_small(tokens: int) -> ToolResult:
-    say = f"Give a budget of at least {TOKENS_MIN} tokens, or none."
-    return of_arguments([Finding(ARGUMENTS_WRONG, "$.budget", say, found=str(tokens)[:60])])
-
-
-async def _whole(context: CallContext, agent: str, ids: Sequence[str], tokens: int) -> ToolResult:
-    found: list[tuple[Message, Rendering | None]] = []
-    missing: list[str] = []
-    asked, size = tuple(dict.fromkeys(ids)), 0
-    for id_ in asked[:LOOKED_AT_MAX]:
-        if size >= LOOK_BYTES:
-            break
-        try:
-            message = await context.bus.read(id_, agent=agent)
-        except NotFound:
-            missing.append(id_[:128])
-        else:
-            size += len(message.raw)
-            found.append((message, await _rendering(context, message, agent)))
-    return bodies(found, missing, tokens, unread=len(asked) - len(found) - len(missing))
-
-
-async def _rendering(context: CallContext, message: Message, agent: str) -> Rendering | None:
-    try:
-        return await context.bus.rendering(message, agent=agent)
-    except NotFound:  # whoever has not come yet reads anything
-        return None
-
-
-def _held(context: CallContext, agent: str) -> list[str]:
-    """What the agent has leased already, in case it has forgotten, or was another session at that time."""
-    held = context.renewal.held_by(agent) if context.renewal is not None else []
-    lines = [f"You hold {shown(lease.message_id)}, token {lease.token}" for lease in held[:HELD_SHOWN_MAX]]
-    more = f" and {len(held) - HELD_SHOWN_MAX} more" if len(held) > HELD_SHOWN_MAX else ""
-    return [f"{'; '.join(lines)}{more}: ack what is done; inbox with the id shows a message."] if held else []
-
-
-async def _awaited(context: CallContext, message: Message) -> str | None:
-    """Only by the way: what was leased has to be handed over whatever becomes of this."""
-    try:
-        stories: list[MessageHistory] = await context.bus.why(message.id)
-    except TelexError:
-        return None
-    story = next((history for history in stories if history.message.seq == message.seq), None)
-    return awaited_line(story, context.dialects.get(message.dialect or ""))
-
-
-def _raw(message: Any) -> str:
-    return message if isinstance(message, str) else json_line(message)
-
-
-def _fixed(checked: CheckResult) -> str | None:
-    tree = checked.fixed or checked.skeleton
-    return None if tree is None or checked.dialect is None else write(checked.dialect, tree, checked.body or "")
-
-
-def _verdict_lines(verdict: PathVerdict) -> list[str]:
-    path = shown(verdict.path)
-    conditions = [f"  mind: {shown(condition)}" for condition in verdict.conditions]
-    if verdict.allowed:
-        by = " (by override)" if verdict.override else ""
-        return [f"allowed {path}{by}: {shown(verdict.reason)}", *conditions]
-    return [f"refused {path}: {verdict.code}: {shown(verdict.reason)}", *conditions]
-
-
-def _ask_line(verdict: PathVerdict) -> str:
-    return f"ask {shown(verdict.ask_to or 'your lead')} for it, send: {json_line(plain(verdict.ask))}"
-
-
-def _presence(presence: Presence) -> str:
-    member, now = presence.member, time.time()
-    reads = f", reads {', '.join(map(shown, member.dialects))}" if member.dialects else ""
-    oldest = f", oldest {ago(presence.oldest_at, now)}" if presence.oldest_at is not None else ""
-    counts = (
-        f"{presence.waiting} waiting, {presence.leased} leased{oldest}"
-        if presence.waiting or presence.leased
-        else "nothing waits"
-    )
-    return f"{shown(member.name)} ({shown(member.role)}) {presence.state}, {counts}{reads}"

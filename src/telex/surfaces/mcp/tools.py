@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from telex.protocol.verbs import Argument
 
-WAIT_SECONDS_MAX = 45.0  # some clients give up on a tool after 60 s, and the way back takes time too
-INBOX_TOKENS, WAIT_TOKENS = 1_000, 8_000  # how much an answer may take, where nobody says
-TOKENS_MIN = 400  # one message with the longest of ids and names, and what is said around it, takes less
+WAIT_SECONDS_MAX = 45.0  # some clients time out after 60 s
+INBOX_TOKENS, WAIT_TOKENS = 1_000, 8_000  # default budgets
+TOKENS_MIN = 400  # enough for one message with the longest id and names
 
 Text, Texts = str, tuple[str, ...]
 Spoken = dict[str, Any] | str
@@ -24,33 +24,28 @@ _SCHEMAS: dict[Any, dict[str, Any]] = {
 
 
 class ToolArgument(NamedTuple):
-    """An argument of a tool."""
-
     kind: Any
-    says: str = ""  # nothing where the name says it
+    says: str = ""  # empty if the name is enough
     required: bool = False
 
 
 class Tool(NamedTuple):
     says: str
     takes: dict[str, ToolArgument]
-    looks_only: bool = False  # it changes nothing
-    again_is_once: bool = False  # doing it twice is the same as doing it once
+    looks_only: bool = False  # read-only
+    again_is_once: bool = False  # idempotent
 
     @property
     def arguments(self) -> dict[str, Argument]:
-        return {
-            name: Argument(name, tool_argument.kind, required=tool_argument.required)
-            for name, tool_argument in self.takes.items()
-        }
+        return {name: Argument(name, taken.kind, required=taken.required) for name, taken in self.takes.items()}
 
     @property
     def schema(self) -> dict[str, Any]:
         properties = {
-            name: _SCHEMAS[tool_argument.kind] | ({"description": tool_argument.says} if tool_argument.says else {})
-            for name, tool_argument in self.takes.items()
+            name: _SCHEMAS[taken.kind] | ({"description": taken.says} if taken.says else {})
+            for name, taken in self.takes.items()
         }
-        required = [name for name, tool_argument in self.takes.items() if tool_argument.required]
+        required = [name for name, taken in self.takes.items() if taken.required]
         return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
@@ -79,7 +74,7 @@ TOOLS: dict[str, Tool] = {
     "inbox": Tool(
         "List your inbox, one line each; with ids, read those messages in full. Leases nothing: wait does.",
         {"ids": ToolArgument(Texts), "budget": ToolArgument(int, f"{_BUDGET}, {INBOX_TOKENS} if not given")},
-        again_is_once=True,  # what was shown whole is then known to be read
+        again_is_once=True,  # a message that is read in full is marked as read
     ),
     "wait": Tool(
         "Lease your next messages, waiting until one comes. Each has a token: ack it when done. If none came, call"
