@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.generate.codes_page import code_page
+from telex.generate.codes import code_page
 from telex.surfaces.cli.main import main
 from tests.cli_kit import SAMPLES, Ran, put
 

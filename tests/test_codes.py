@@ -15,8 +15,16 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, Form, MessageType
 from telex.dialects.timestamps import Flaw
 from telex.dialects.write import write
-from telex.generate.codes import CodeExample, bus_explanations, check_explanations, explanations, raw
-from telex.generate.codes_page import code_page, refusals_page, severities
+from telex.generate.codes import (
+    CodeExample,
+    bus_explanations,
+    check_explanations,
+    code_page,
+    explanations,
+    raw,
+    refusals_page,
+    severities,
+)
 from telex.model.event import KINDS
 from telex.model.finding import Finding, refusals
 from telex.validation.check import NEVER_PASSED, REPAIRS, CheckPolicy, check

@@ -11,8 +11,7 @@ from telex.client import SyncBus
 from telex.delivery import membership
 from telex.delivery.routing import role_at, route
 from telex.errors import LeaseLost
-from telex.generate.codes import bus_explanations
-from telex.generate.codes_page import code_page
+from telex.generate.codes import bus_explanations, code_page
 from telex.model.delivery import Delivery
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS

@@ -30,8 +30,7 @@ from telex.dialects.schema import (
 )
 from telex.generate.json_schema import type_schema
 from telex.generate.prompt import prompt, tokens_estimated
-from telex.generate.roles import may_send
-from telex.generate.rule_text import simplified, written
+from telex.generate.type_view import may_send, simplified, written
 from telex.validation.check import CheckPolicy, check
 from tests.prompt_reader import Lesson, Shape, ShownField, keeps_to_the_rules, make_message, read_prompt, write_message
 from tests.user_dialect import OWN

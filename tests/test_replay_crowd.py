@@ -15,7 +15,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.roster import Member, roster_of
-from telex.replay import team
+from telex.replay import simulate as team
 from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.validation.check import STRICT, CheckPolicy

@@ -7,11 +7,9 @@ import pytest
 
 from telex.client import SyncBus
 from telex.connection import connect
-from telex.demo import loop
-from telex.demo.agents import DemoTeam
-from telex.demo.environment import prepare
-from telex.demo.loop import LoopBus, LoopProject, WallClock, keep_playing
-from telex.demo.story import play
+from telex.demo import story as loop
+from telex.demo.story import LoopBus, LoopProject, WallClock, keep_playing, play
+from telex.demo.team import DemoTeam, prepare
 from telex.model.limits import LIMITS
 from tests.proofs import proves
 

@@ -8,7 +8,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import ANY, Dialect
-from telex.generate import migration, translation_matrix
+from telex.generate.translation_tables import distinct, matrix
 from telex.surfaces.cli.main import main
 from telex.trace.text import cells
 from telex.translation.mappings import pairs
@@ -289,11 +289,11 @@ def test_the_matrix_can_be_asked_for_one_dialect_and_for_ones_own(capsys: Captur
 
 @proves("rendering/matrix/page")
 def test_the_page_has_the_matrix_with_its_counts() -> None:
-    page = (SAMPLES.parent / translation_matrix.PAGE).read_text(encoding="utf-8")
+    page = (SAMPLES.parent / "docs/translation.md").read_text(encoding="utf-8")
     shown = re.findall(r"\[\w+\]\(dialects/[\w.-]+\.md#\w+\) \d+/\d+/\d+", page)
-    listed = [entry for entry in translation_matrix.distinct(translation_matrix.matrix()) if entry.becomes]
+    listed = [entry for entry in distinct(matrix()) if entry.becomes]
     assert len(shown) == len(listed) >= 60
-    version = (SAMPLES.parent / migration.PAGE).read_text(encoding="utf-8")
+    version = (SAMPLES.parent / "docs/migration-vbw-2.0.md").read_text(encoding="utf-8")
     for row in ("| `$.task` | `$.payload.task_id` |  |", "| `$.payload.commit` | `$.commit` |  |"):
         assert row in version
     assert all(f"| [{name}](" in version for name in ("debugger_report", "shutdown_request", "plan_contract"))

@@ -1,12 +1,23 @@
 """Story of the demo in five scenes: a team builds a password reset."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Event
+from typing import Any, Literal, NamedTuple
 
-from telex.demo.agents import CAST, DemoTeam
-from telex.demo.narration import Happening, Scene, StoryEvent
+from telex.client import SyncBus
+from telex.clock import SteadyClock
+from telex.config import Settings
+from telex.connection import connect
+from telex.demo.team import CAST, DemoProject, DemoTeam, Happening, Scene, StoryClock, StoryEvent, prepare
 from telex.messages import vbw_company
+from telex.model.escalation import Escalation
 from telex.model.finding import Finding
+from telex.model.limits import LIMITS
+from telex.ports.bus import Receipt
 
 PLAN, RESET, MAIL, GUIDE = "1-1", "1-1-T1", "1-1-T2", "1-1-T3"
 SHUTDOWN_SECONDS = 60.0
@@ -223,3 +234,138 @@ def _stopped(company: DemoTeam, who: str, request: str, status: str, pending: st
     what = "yes, I stop" if pending is None else f"not yet: {pending[0].lower()}{pending[1:]}"
     beat = company.typed(who, "lead", f"stop-{who}-{status}", "shutdown_response", what, **fields)
     return beat._replace(sign="stopped") if pending is None and beat.sign == "stored" else beat
+
+
+class DemoRun(NamedTuple):
+    path: str  # of the store
+    bus: SyncBus
+    clock: StoryClock
+    story: Iterator[Happening]
+
+
+@contextmanager
+def playing(store: str | None, clock: StoryClock | None = None) -> Iterator[DemoRun]:
+    """The story, about to begin. It goes on as it is told.
+
+    Raises:
+        StoreUnavailable: there is something else where it would be stored.
+    """
+    path, clock = prepare(store), clock or StoryClock()
+    project = DemoProject(os.path.dirname(path) or ".", clock)  # before the bus, which looks for it when it is opened
+    with connect(path, settings=Settings(), clock=clock) as bus:
+        yield DemoRun(path, bus, clock, play(DemoTeam(bus, clock, project)))
+
+
+PACE = 30.0
+READ_SECONDS = 0.6  # to see one thing before the next
+REST_SECONDS = 20.0  # between two rounds
+ROUNDS_MAX = 100
+SETTINGS = Settings(
+    team_name="The demo team",
+    limits=LIMITS._replace(escalation_seconds=LIMITS.escalation_seconds / PACE, retention_seconds=3_600.0),
+)
+_PLAN = re.compile(r"(?<![\w-])1-1(?=(?:-T\d)?(?![\w-]))")
+
+
+class DemoEnded(Exception):
+    """Nobody watches any more."""
+
+
+class WallClock(StoryClock):
+    """The time that it is. Where the story lets time pass, it passes, only faster."""
+
+    def __init__(self, stop: Event) -> None:
+        self._stop = stop
+        self._began_at = time.monotonic()
+        SteadyClock.__init__(self, sleep=self._pause)
+
+    @property
+    def story(self) -> float:
+        return (time.monotonic() - self._began_at) * PACE
+
+    def later(self, seconds: float) -> None:
+        self._pause(seconds / PACE)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise DemoEnded
+
+
+class LoopBus(SyncBus):
+    """The bus as the story knows it: its plan and its ids are those of this round."""
+
+    def __init__(self, bus: SyncBus, number: int) -> None:
+        super().__init__(bus.awaitable)
+        self._number = number
+
+    def send(self, raw: Any, *, id: str | None = None, reply_to: str | None = None, **more: Any) -> Receipt:
+        raw = self._told(raw)
+        if isinstance(raw, dict) and "id" in raw:
+            raw = {**raw, "id": self._id(raw["id"])}
+        more["correlation"] = self._told(more.get("correlation"))
+        return super().send(raw, id=id and self._id(id), reply_to=reply_to and self._id(reply_to), **more)
+
+    def why(self, id: str) -> Any:
+        return super().why(self._id(id))
+
+    def approve(self, id: str, **more: Any) -> Receipt:
+        return super().approve(self._id(id), **more)
+
+    def escalations(self, *, answered: bool = False) -> list[Escalation]:
+        """Only that of this round: somebody may have raised others meanwhile."""
+        return [
+            escalation
+            for escalation in super().escalations(answered=answered)
+            if escalation.id == self._id("escalation-1")
+        ]
+
+    def shut_down(self, *, deadline: float = 60.0, **more: Any) -> Any:
+        return super().shut_down(deadline=deadline / PACE, **more)
+
+    def _id(self, id: str) -> str:
+        return id if self._number == 1 else f"{id}.{self._number}"
+
+    def _told(self, value: Any) -> Any:
+        """The same, of this round's plan: 1-1 is 2-1 in the second."""
+        if isinstance(value, str):
+            return _PLAN.sub(f"{self._number}-1", value)
+        if isinstance(value, Mapping):
+            return {key: self._told(inner) for key, inner in value.items()}
+        if isinstance(value, Sequence):
+            return [self._told(inner) for inner in value]
+        return value
+
+
+class LoopProject(DemoProject):
+    """Every round changes something, or there would be nothing to commit."""
+
+    def __init__(self, folder: str, clock: StoryClock, number: int) -> None:
+        super().__init__(folder, clock)
+        self._number = number
+
+    def commit(self, message: str, files: Mapping[str, str]) -> str:
+        return super().commit(message, {name: f"{text}# {self._number}\n" for name, text in files.items()})
+
+
+def keep_playing(path: str, folder: str, stop: Event, trouble: Callable[[Exception], None]) -> None:
+    """Round after round, until `stop` is set. Run in a thread of its own.
+
+    Whoever watches may step in: answer what the story asks, send something else, shut the team down. A round that
+    cannot go on then ends there, `trouble` is told, and the next one begins.
+    """
+    try:
+        for number in range(1, ROUNDS_MAX + 1):
+            clock = WallClock(stop)
+            with connect(path, settings=SETTINGS, clock=clock) as bus:
+                company = DemoTeam(LoopBus(bus, number), clock, LoopProject(folder, clock, number))
+                try:
+                    for _ in play(company):
+                        clock.later(READ_SECONDS * PACE)
+                except DemoEnded:
+                    raise
+                except Exception as error:
+                    trouble(error)
+            if stop.wait(REST_SECONDS):
+                return
+    except DemoEnded:
+        return

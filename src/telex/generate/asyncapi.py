@@ -9,8 +9,7 @@ from typing import Any
 
 from telex.dialects.schema import ANY, Dialect, MessageType, kind_at
 from telex.generate.json_schema import message_schema
-from telex.generate.role_view import receivers_from
-from telex.generate.roles import participants
+from telex.generate.type_view import participants, receivers_from
 
 ASYNCAPI_VERSION = "3.0.0"
 CONTENT_TYPES = {"json": "application/json", "front-matter": "text/markdown", "text": "text/markdown"}

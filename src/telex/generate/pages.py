@@ -8,9 +8,17 @@ from collections.abc import Iterable, Sequence
 from telex.dialects.intents import INTENTS
 from telex.dialects.schema import ANY, PRIORITIES, Dialect, Field, Fields, HardRule, MessageType, walk_kinds
 from telex.dialects.write import write
-from telex.generate.field_text import kind_words, meaning, values_words
-from telex.generate.role_view import receivers_from
-from telex.generate.roles import answered_by, may_receive, may_send, participants
+from telex.generate.tables import markdown_table
+from telex.generate.type_view import (
+    answered_by,
+    kind_words,
+    may_receive,
+    may_send,
+    meaning,
+    participants,
+    receivers_from,
+    values_words,
+)
 
 MADE_BY = "<!-- Made from the dialect's definition; a change here is lost. -->"
 
@@ -53,7 +61,7 @@ def overview_page(dialects: Sequence[Dialect]) -> str:
         "# Dialects",
         MADE_BY,
         "A dialect is a set of message types with an envelope, roles and rules. Telex speaks these:",
-        _table(("dialect", "version", "form", "types", "what it is for"), rows),
+        markdown_table(("dialect", "version", "form", "types", "what it is for"), rows),
         "## Priorities",
         f"Waiting messages are served by priority, in this order: {order}. Within a priority, first in, first out.",
         class_table(dialects),
@@ -70,7 +78,7 @@ def class_table(dialects: Iterable[Dialect]) -> str:
         for dialect, type_ in types
         if type_.priority == priority
     ]
-    return _table(("priority", "dialect", "type", "what it says"), rows)
+    return markdown_table(("priority", "dialect", "type", "what it says"), rows)
 
 
 # --- what holds for the whole dialect ------------------------------------------------------------------------------
@@ -97,7 +105,7 @@ def _roles(dialect: Dialect) -> list[str]:
     return [
         "## Who may send what",
         "S: the role may send it. R: it may receive it.",
-        _table(("type", *roles), rows),
+        markdown_table(("type", *roles), rows),
         *_chain(dialect),
     ]
 
@@ -170,7 +178,7 @@ def _fields_table(dialect: Dialect, fields: Fields) -> str:
     rows = [_field_row(dialect, path, field) for path, field in walk_kinds(fields)]
     said = any(row[-1] for row in rows)
     rows = rows if said else [row[:-1] for row in rows]
-    return _table(_HEADINGS_OF_FIELDS if said else _HEADINGS_OF_FIELDS[:-1], rows)
+    return markdown_table(_HEADINGS_OF_FIELDS if said else _HEADINGS_OF_FIELDS[:-1], rows)
 
 
 def _field_row(dialect: Dialect, path: tuple[str, ...], field: Field) -> tuple[str, ...]:
@@ -189,13 +197,4 @@ def _rules(heading: str, rules: Iterable[HardRule]) -> list[str]:
     rows = [(f"`{rule.code}`", rule.severity, f"`{rule.broken_when}`", rule.say) for rule in rules]
     if not rows:
         return []
-    return [*filter(None, [heading]), _table(("rule", "severity", "broken when", "what to do"), rows)]
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return [*filter(None, [heading]), markdown_table(("rule", "severity", "broken when", "what to do"), rows)]

@@ -26,9 +26,17 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
 )
-from telex.generate.role_view import RemainingRule, RoleView, refuses, rules_left, settled, view
-from telex.generate.roles import answered_by, participants
-from telex.generate.rule_text import written
+from telex.generate.type_view import (
+    RemainingRule,
+    RoleView,
+    answered_by,
+    participants,
+    refuses,
+    rules_left,
+    settled,
+    view,
+    written,
+)
 
 CHARACTERS_PER_TOKEN = 4  # average of English and JSON, approximately
 

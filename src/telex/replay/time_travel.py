@@ -8,7 +8,6 @@ from telex.model.delivery import AT_ONCE, MOVES, Delivery, State
 from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message, stored_inboxes
 from telex.model.roster import Member
-from telex.replay.team import apply_member_event
 from telex.work import reducer
 
 UNTOLD = 0  # the number of a delivery to which nothing has happened yet: no event has named it
@@ -28,6 +27,29 @@ BECOMES: dict[str, State] = {
     "returned-to-sender": "withdrawn",
 }
 Place = tuple[int, str]  # message and inbox
+
+
+def apply_member_event(members: dict[str, Member], event: Event) -> None:
+    """Change the members as an event of a log says: one has joined, left or stopped."""
+    name, at = event.agent, event.at
+    if name is None or event.kind not in COMING_AND_GOING:
+        return
+    member = members.get(name)
+    if event.kind == "joined":
+        detail = detail_of(event)
+        role, reads = detail.get("role"), detail.get("reads")
+        is_here = member is not None and member.is_here and member.joined_at is not None
+        members[name] = Member(
+            name=name,
+            role=role if isinstance(role, str) else member.role if member is not None else "",
+            dialects=tuple(one for one in reads if isinstance(one, str)) if isinstance(reads, list) else (),
+            declared=member.declared if member is not None else False,
+            joined_at=member.joined_at if member is not None and is_here else at,
+        )
+    elif member is not None:
+        left = at if event.kind in ("left", "forced") else member.left_at
+        stopped = at if event.kind in ("stopped", "forced") else member.stopped_at
+        members[name] = member._replace(left_at=left, stopped_at=stopped)
 
 
 class TimeTravelState:

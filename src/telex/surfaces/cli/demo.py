@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.demo.agents import CAST
-from telex.demo.narration import SIGNS, Happening, Scene, Sign, StoryEvent
+from telex.demo.team import CAST, SIGNS, Happening, Scene, Sign, StoryEvent
 from telex.model.finding import Finding
 from telex.surfaces.cli.bus_connection import explained, stay_for_long
 from telex.surfaces.cli.exit_codes import DONE, INTERRUPTED
 from telex.surfaces.cli.output import Screen, shell_word, shown, wrapped
 
 if TYPE_CHECKING:
-    from telex.demo.runner import DemoRun
+    from telex.demo.story import DemoRun
 
 SYMBOLS: dict[Sign, tuple[str, str]] = {
     "stored": ("✓", "green"),
@@ -54,7 +53,7 @@ def command(fast: bool, store: str | None) -> int:
 
     It takes a minute and leaves a store to explore.
     """
-    from telex.demo.runner import playing
+    from telex.demo.story import playing
 
     screen = Screen(sys.stdout)
     stay_for_long()
@@ -68,7 +67,7 @@ def command(fast: bool, store: str | None) -> int:
 
 
 def _show(play: "DemoRun", screen: Screen, *, fast: bool) -> None:
-    from telex.demo.narration import Scene
+    from telex.demo.team import Scene
 
     screen.line("\n".join(opening(screen)))
     scenes = 0

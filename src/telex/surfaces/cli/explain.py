@@ -7,8 +7,7 @@ import click
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, HardRule
-from telex.generate.codes import explanations
-from telex.generate.codes_page import code_page
+from telex.generate.codes import code_page, explanations
 from telex.model.suggestion import nearest
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.dialect_options import dialect_from, team_dialects

@@ -42,7 +42,7 @@ def _asked(name: str | None) -> Dialect:
 
 def _of_dialect(dialect: Dialect, format_: str) -> str:
     if format_ == "typescript":
-        from telex.generate.typescript import typescript
+        from telex.generate.typings import typescript
 
         return typescript(dialect)
     if format_ == "asyncapi":

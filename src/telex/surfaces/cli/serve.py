@@ -203,13 +203,13 @@ def _line(text: str) -> None:
 
 
 def _demo_settings() -> "Settings":
-    from telex.demo.loop import SETTINGS
+    from telex.demo.story import SETTINGS
 
     return SETTINGS
 
 
 def _demo_path(store: str | None) -> str:
-    from telex.demo.environment import prepare
+    from telex.demo.team import prepare
 
     with explained():
         return prepare(store)
@@ -224,7 +224,7 @@ def _demo(path: str) -> Iterator[None]:
     """Run the demo team in a thread with a bus of its own, as another process would."""
     import threading
 
-    from telex.demo.loop import keep_playing
+    from telex.demo.story import keep_playing
 
     def trouble(error: Exception) -> None:
         sys.stderr.write(f"the demo team restarts: {shown(str(error) or type(error).__name__)}\n")

@@ -165,8 +165,9 @@ def _facts(task: Task, stands: TaskStatus, machine: TaskStateMachine) -> dict[st
 
 
 def _machine(mermaid: bool, as_json: bool) -> int:
-    from telex.generate.task_states import diagram, notes
-    from telex.generate.task_states import moves as every_move
+    from telex.generate.tables import task_diagram as diagram
+    from telex.generate.tables import task_moves as every_move
+    from telex.generate.tables import task_notes as notes
 
     machine = settings_here().task_states or TASK_STATES
     if as_json:

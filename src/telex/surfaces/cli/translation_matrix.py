@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
-from telex.generate.translation_matrix import MatrixEntry, absences, distinct, matrix
+from telex.generate.translation_tables import MatrixEntry, absences, distinct, matrix
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.table import table_lines

@@ -7,7 +7,7 @@ from telex.dialects.registry import by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.errors import NotFound
 from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
-from telex.generate.roles import participants
+from telex.generate.type_view import participants
 from telex.surfaces.cli.message_text import text_of
 from telex.surfaces.mcp.context import CallContext
 from telex.surfaces.mcp.text import DATA, fitting, head_of, marked

@@ -6,17 +6,16 @@ the example with another value of one field. So the counts are those of a realis
 
 import copy
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
-from telex.dialects.registry import BUILT_IN, one_of_each
+from telex.dialects.registry import BUILT_IN, by_name, one_of_each
 from telex.dialects.schema import ANY, Boolean, Dialect, MessageType, OneOf, Tree
 from telex.dialects.write import write
+from telex.generate.tables import markdown_table
 from telex.model.dialect_version import AT
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 
-PAGE = "docs/translation.md"
 _NONE = "[markdown](#without-a-counterpart)"
 
 
@@ -47,14 +46,14 @@ def matrix(sources: Sequence[Dialect] = BUILT_IN, targets: Sequence[Dialect] = B
 
 
 def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[MatrixEntry]:
-    found: dict[str, MatrixEntry] = {}
+    entries: dict[str, MatrixEntry] = {}
     reason: str | None = None
     for when, tree in _sketches(dialect, type_):
         made, role = _made(tree, dialect, type_, to)
         if isinstance(made, NoCounterpart):
             reason = made.reason if when is None else reason
-        elif made.type.name not in found:
-            found[made.type.name] = MatrixEntry(
+        elif made.type.name not in entries:
+            entries[made.type.name] = MatrixEntry(
                 dialect.name,
                 type_.name,
                 to.name,
@@ -66,7 +65,7 @@ def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[Matr
             )
     if reason is not None:
         yield MatrixEntry(dialect.name, type_.name, to.name, becomes=None, reason=reason)
-    yield from found.values()
+    yield from entries.values()
 
 
 def _made(
@@ -132,62 +131,90 @@ def _base(dialect: str) -> str:
 
 
 def absences(entries: Sequence[MatrixEntry]) -> list[MissingTranslation]:
-    found: dict[tuple[str, str, str], list[str]] = {}
+    targets: dict[tuple[str, str, str], list[str]] = {}
     for entry in entries:
         if entry.reason is not None:
             reason = entry.reason.removeprefix(f"{entry.to} has ").removesuffix(".")
-            found.setdefault((entry.dialect, entry.type, reason), []).append(entry.to)
-    return [
-        MissingTranslation(dialect, type_, tuple(names), reason) for (dialect, type_, reason), names in found.items()
+            targets.setdefault((entry.dialect, entry.type, reason), []).append(entry.to)
+    return [MissingTranslation(dialect, type_, tuple(names), why) for (dialect, type_, why), names in targets.items()]
+
+
+# --- parts of pages --------------------------------------------------------------------------------------------------
+
+
+def matrix_parts() -> dict[str, str]:
+    entries = distinct(matrix())
+    missing = [
+        (_link(entry.dialect, entry.type), entry.dialect, ", ".join(entry.names), entry.reason)
+        for entry in absences(entries)
     ]
+    return {
+        "matrix": "\n\n".join(_matrix_section(dialect, entries) for dialect in BUILT_IN),
+        "no-counterpart": markdown_table(("type", "of", "has no counterpart in", "why"), missing),
+    }
 
 
-# --- for the page ----------------------------------------------------------------------------------------------------
-
-
-@cache
-def parts() -> dict[str, str]:
-    whole = distinct(matrix())
-    return {"matrix": "\n\n".join(_section(dialect, whole) for dialect in BUILT_IN), "no-counterpart": _missing(whole)}
-
-
-def _section(dialect: Dialect, whole: list[MatrixEntry]) -> str:
-    others = [to for to in one_of_each(BUILT_IN) if to is not dialect]
+def _matrix_section(dialect: Dialect, entries: list[MatrixEntry]) -> str:
+    others = [to.name for to in one_of_each(BUILT_IN) if to is not dialect]
+    own = [entry for entry in entries if entry.dialect == dialect.name]
     rows = [
-        (
-            _link(dialect.name, name),
-            *("<br>".join(_cells(dialect.name, name, to.name, whole)) or _NONE for to in others),
-        )
+        (_link(dialect.name, name), *(_matrix_cell(name, to, own) or _NONE for to in others))
         for name in dialect.types
-        if any((entry.dialect, entry.type) == (dialect.name, name) for entry in whole)
+        if any(entry.type == name for entry in own)
     ]
-    return f"### From {dialect.name}\n\n{_table((dialect.name, *(to.name for to in others)), rows)}"
+    return f"### From {dialect.name}\n\n{markdown_table((dialect.name, *others), rows)}"
 
 
-def _cells(dialect: str, type_: str, to: str, whole: list[MatrixEntry]) -> Iterator[str]:
-    for entry in whole:
-        if (entry.dialect, entry.type, _base(entry.to)) == (dialect, type_, to) and entry.becomes is not None:
-            when = f" when `{entry.when}`" if entry.when else ""
-            yield f"{_link(entry.to, entry.becomes)} {entry.lost}/{entry.invented}/{entry.narrowed}{when}"
+def _matrix_cell(type_: str, to: str, entries: list[MatrixEntry]) -> str:
+    return "<br>".join(
+        f"{_link(entry.to, entry.becomes)} {entry.lost}/{entry.invented}/{entry.narrowed}"
+        + (f" when `{entry.when}`" if entry.when else "")
+        for entry in entries
+        if entry.type == type_ and _base(entry.to) == to and entry.becomes is not None
+    )
 
 
-def _missing(whole: list[MatrixEntry]) -> str:
-    rows = [
-        (
-            _link(missing_translation.dialect, missing_translation.type),
-            missing_translation.dialect,
-            ", ".join(missing_translation.names),
-            missing_translation.reason,
-        )
-        for missing_translation in absences(whole)
+def migration_parts() -> dict[str, str]:
+    """Tables of each type of one version with its counterpart in the other: what `translate` does with each field."""
+    before, after = by_name("vbw-handoff"), by_name("vbw-typed")
+    assert before is not None
+    assert after is not None
+    alone = [
+        (_link(dialect.name, type_.name), f"only in {dialect.version}", type_.purpose)
+        for dialect, to in ((before, after), (after, before))
+        for type_ in dialect.types.values()
+        if isinstance(_translate_example(dialect, type_, to), NoCounterpart)
     ]
-    return _table(("type", "of", "has no counterpart in", "why"), rows)
+    return {
+        "to-2.0": _migration_sections(before, after),
+        "to-1.0": _migration_sections(after, before),
+        "alone": markdown_table(("type", "where", "what it is for"), alone),
+    }
+
+
+def _migration_sections(dialect: Dialect, to: Dialect) -> str:
+    translations = [(type_, _translate_example(dialect, type_, to)) for type_ in dialect.types.values()]
+    return "\n\n".join(
+        _migration_section(dialect, type_, translation)
+        for type_, translation in translations
+        if isinstance(translation, Translation)
+    )
+
+
+def _translate_example(dialect: Dialect, type_: MessageType, to: Dialect) -> Translation | NoCounterpart:
+    header = header_of(type_.example, dialect, type_, id="message-1", at=0.0, sender="agent")
+    return translate(type_.example, dialect, type_, to, header)
+
+
+def _migration_section(dialect: Dialect, type_: MessageType, translation: Translation) -> str:
+    narrowed = {change.path: change.reason for change in translation.narrowed}
+    rows = [(f"`{here}`", f"`{there}`", narrowed.get(here, "")) for here, there in translation.carried]
+    rows += [(f"`{change.path}`", "", change.reason) for change in translation.lost]
+    rows += [("", f"`{change.path}`", change.reason) for change in translation.invented]
+    to = translation.type.name
+    headings = (f"{dialect.version} {type_.name}", f"{translation.dialect.version} {to}", "")
+    return f"### {type_.name} to {to}\n\n{markdown_table(headings, rows)}"
 
 
 def _link(dialect: str, type_: str) -> str:
     return f"[{type_}](dialects/{dialect.replace(AT, '-')}.md#{type_.lower()})"
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
