@@ -30,7 +30,8 @@ from telex.dialects.schema import (
 )
 from telex.generate.json_schema import type_schema
 from telex.generate.prompt import prompt, tokens_estimated
-from telex.generate.type_view import may_send, simplified, written
+from telex.generate.type_view import simplified, written
+from telex.validation.authorization import may_send
 from telex.validation.check import CheckPolicy, check
 from tests.prompt_reader import Lesson, Shape, ShownField, keeps_to_the_rules, make_message, read_prompt, write_message
 from tests.user_dialect import OWN
@@ -39,7 +40,7 @@ DIALECTS = (*BUILT_IN, OWN)
 
 
 def sent_by(dialect: Dialect, role: str) -> list[MessageType]:
-    return [type_ for type_ in dialect.types.values() if may_send(type_, role)]
+    return [type_ for type_ in dialect.types.values() if may_send(role, type_)]
 
 
 SPEAKING = [(dialect, role) for dialect in DIALECTS for role in dialect.roles if sent_by(dialect, role)]

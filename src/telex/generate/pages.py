@@ -12,8 +12,6 @@ from telex.generate.tables import markdown_table
 from telex.generate.type_view import (
     answered_by,
     kind_words,
-    may_receive,
-    may_send,
     meaning,
     participants,
     receivers_from,
@@ -116,7 +114,8 @@ def _chain(dialect: Dialect) -> list[str]:
 
 
 def _move(type_: MessageType, role: str) -> str:
-    return " ".join(mark for mark, may in (("S", may_send), ("R", may_receive)) if may(type_, role))
+    marks = (("S", type_.senders), ("R", type_.receivers))
+    return " ".join(mark for mark, roles in marks if roles == ANY or role in roles)
 
 
 # --- one type ------------------------------------------------------------------------------------------------------

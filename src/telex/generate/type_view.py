@@ -1,55 +1,24 @@
-"""Roles of a dialect, and the types that they send and receive."""
+"""Views of a message type that the generators share: its roles, its fields in words, its rules for one sender.
+
+For one sender role the role's own name is filled in, receivers that a rule forbids are removed, and only rules that the
+role can break remain. Rules are evaluated as far as the known fields decide them, and written in the rule language
+again.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from telex.dialects.rule_language import (
-    Binary,
-    Constant,
-    FunctionCall,
-    Getter,
-    Node,
-    Not,
-    Reference,
-    compile_rule,
-    names,
-    parse,
-)
-from telex.dialects.schema import (
-    ANY,
-    TYPE,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    HardRule,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-)
+from telex.dialects import rule_language, schema
+from telex.dialects.rule_language import Binary, Constant, FunctionCall, Getter, Node, Not, Reference
+from telex.dialects.schema import ANY, TYPE, Dialect, Field, Fields, HardRule, Kind, MessageType, OneOf
 from telex.model.finding import Severity
+from telex.validation.authorization import may_send
 
 
 def participants(dialect: Dialect) -> tuple[str, ...]:
     """Every role that a type names, the dialect's own roles first. A person may receive without being one of them."""
     named = [role for type_ in dialect.types.values() for role in (*type_.senders, *type_.receivers)]
     return tuple(role for role in dict.fromkeys((*dialect.roles, *named)) if role not in ANY)
-
-
-def may_send(type_: MessageType, role: str) -> bool:
-    return type_.senders == ANY or role in type_.senders
-
-
-def may_receive(type_: MessageType, role: str) -> bool:
-    return type_.receivers == ANY or role in type_.receivers
 
 
 def answered_by(dialect: Dialect, type_: MessageType) -> list[str]:
@@ -64,16 +33,33 @@ def addressed_fields(dialect: Dialect, type_: MessageType) -> Fields:
         for name, allowed in ((dialect.wire.sender, type_.senders), (dialect.wire.recipient, type_.receivers)):
             field = fields.get(name or "")
             if name and field and isinstance(field.kind, OneOf) and allowed != ANY:
-                fields[name] = field._replace(kind=_only(field.kind, allowed))
+                values = tuple(value for value in field.kind.values if value in allowed or value.lower() in allowed)
+                fields[name] = field._replace(kind=OneOf(values or field.kind.values))
     return fields
 
 
-def _only(kind: OneOf, allowed: tuple[str, ...]) -> OneOf:
-    """The allowed values, compared without case. All of them if none is allowed: the senders of the type tell that."""
-    left = tuple(value for value in kind.values if value in allowed or value.lower() in allowed)
-    return OneOf(left) if left else kind
+# --- fields in words -------------------------------------------------------------------------------------------------
 
 
+class KindNames(NamedTuple):
+    """Names of a kind of value in the generated texts."""
+
+    words: str
+    short: str
+    python: str
+    typescript: str
+
+
+KIND_NAMES: Mapping[type, KindNames] = {
+    schema.Text: KindNames("text", "text", "str", "string"),
+    schema.OneOf: KindNames("text", "text", "str", "string"),
+    schema.Integer: KindNames("integer", "int", "int", "number"),
+    schema.Number: KindNames("number", "num", "float", "number"),
+    schema.Boolean: KindNames("true or false", "bool", "bool", "boolean"),
+    schema.Timestamp: KindNames("time", "time", "str", "string"),
+    schema.Group: KindNames("object", "", "dict[str, Any]", "object"),
+    schema.Anything: KindNames("any value", "any", "Any", "unknown"),
+}
 # The meaning of a field to the bus, by its name in `Wire`. The first match is used.
 _MEANINGS = {
     "id": "Names this message; the sender uses it once.",
@@ -98,27 +84,16 @@ def meaning(dialect: Dialect, name: str) -> str | None:
 def kind_words(kind: Kind) -> str:
     """The kind of value, without the allowed values."""
     match kind:
-        case Text() | OneOf():
-            return "text"
-        case Integer():
-            return "integer"
-        case Number():
-            return "number"
-        case Boolean():
-            return "true or false"
-        case Timestamp():
-            return "time"
-        case ListOf(item):
-            return f"list of {_several(item)}"
-        case MapOf(Anything()) | Group():
+        case schema.ListOf(item):
+            return f"list of {_plural(item)}"
+        case schema.MapOf(schema.Anything()):
             return "object"
-        case MapOf(value):
-            return f"object of {_several(value)}"
-        case Anything():
-            return "any value"
+        case schema.MapOf(value):
+            return f"object of {_plural(value)}"
+    return KIND_NAMES[type(kind)].words
 
 
-def _several(kind: Kind) -> str:
+def _plural(kind: Kind) -> str:
     words = kind_words(kind)
     return f"{words}s" if words in ("integer", "number", "time", "object") else words
 
@@ -128,20 +103,20 @@ def values_words(kind: Kind) -> str:
     match kind:
         case OneOf(values):
             return ", ".join(f"`{value}`" for value in values)
-        case Integer(low, high) | Number(low, high):
-            return range_words(low, high)
-        case Text(characters_max=int() as most):
-            return f"at most {most} characters"
-        case Text(may_be_empty=True):
+        case schema.Integer(low, high) | schema.Number(low, high):
+            return _range_words(low, high)
+        case schema.Text(characters_max=int() as length_max):
+            return f"at most {length_max} characters"
+        case schema.Text(may_be_empty=True):
             return "may be empty"
-        case Timestamp():
+        case schema.Timestamp():
             return "ISO 8601 with a zone"
-        case ListOf(item) | MapOf(item):
+        case schema.ListOf(item) | schema.MapOf(item):
             return values_words(item)
     return ""
 
 
-def range_words(low: float | None, high: float | None) -> str:
+def _range_words(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
         return f"{low} to {high}"
     if low is not None:
@@ -149,9 +124,11 @@ def range_words(low: float | None, high: float | None) -> str:
     return f"at most {high}" if high is not None else ""
 
 
+# --- rules -----------------------------------------------------------------------------------------------------------
+
 Known = Mapping[str, Any]  # the value of each known field, by its name in rules
 
-_TIGHTNESS = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5}  # all other operators are comparisons
+_PRECEDENCE = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5}  # all other operators are comparisons
 _COMPARISON = 4
 
 
@@ -159,44 +136,44 @@ def simplified(node: Node, known: Known) -> Node:
     """An equivalent rule with the known fields replaced by their values; a constant if they decide it."""
     match node:
         case Not(operand):
-            return _settled(Not(simplified(operand, known)))
+            return _folded(Not(simplified(operand, known)))
         case Binary("and" | "or" as operation, left, right):
-            return _either_side(operation, simplified(left, known), simplified(right, known))
-    return _settled(_put_in(node, known))
+            return _connected(operation, simplified(left, known), simplified(right, known))
+    return _folded(_substituted(node, known))
 
 
-def _put_in(node: Node, known: Known) -> Node:
+def _substituted(node: Node, known: Known) -> Node:
     """Replace names only. Operands of a comparison are values: folding them would turn an absent field into false."""
     match node:
         case Reference(name):
             return Constant(known[name]) if name in known else node
         case Not(operand):
-            return Not(_put_in(operand, known))
+            return Not(_substituted(operand, known))
         case FunctionCall(function, arguments):
-            return FunctionCall(function, tuple(_put_in(argument, known) for argument in arguments))
+            return FunctionCall(function, tuple(_substituted(argument, known) for argument in arguments))
         case Binary(operation, left, right):
-            return Binary(operation, _put_in(left, known), _put_in(right, known))
+            return Binary(operation, _substituted(left, known), _substituted(right, known))
     return node
 
 
-def _settled(node: Node) -> Node:
+def _folded(node: Node) -> Node:
     """A node without field names becomes the constant that it evaluates to."""
-    return node if any(names(node)) else Constant(compile_rule(node, _no_field)(None))
+    return node if any(rule_language.names(node)) else Constant(rule_language.compile_rule(node, _no_field)(None))
 
 
 def _no_field(name: str) -> Getter:
-    raise AssertionError(f"{name} was to be known")
+    raise AssertionError(f"{name} is not known")
 
 
-def _either_side(operation: str, left: Node, right: Node) -> Node:
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, Constant):
-            decides = bool(one.value) is (operation == "or")
-            return Constant(bool(one.value)) if decides else other
+def _connected(operation: str, left: Node, right: Node) -> Node:
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Constant):
+            decides = bool(side.value) is (operation == "or")
+            return Constant(bool(side.value)) if decides else other
     return Binary(operation, left, right)
 
 
-def written(node: Node, tighter_than: int = 0) -> str:
+def written(node: Node, outer: int = 0) -> str:
     """The rule as text that parses to the same rule, with parentheses only where needed."""
     match node:
         case Constant(value):
@@ -208,12 +185,12 @@ def written(node: Node, tighter_than: int = 0) -> str:
         case Not(Binary("in", left, right)):
             text, own = f"{written(left, _COMPARISON)} not in {written(right, _COMPARISON)}", _COMPARISON
         case Not(operand):
-            text, own = f"not {written(operand, _TIGHTNESS['not'])}", _TIGHTNESS["not"]
+            text, own = f"not {written(operand, _PRECEDENCE['not'])}", _PRECEDENCE["not"]
         case Binary(operation, left, right):
-            own = _TIGHTNESS.get(operation, _COMPARISON)
+            own = _PRECEDENCE.get(operation, _COMPARISON)
             chains = own != _COMPARISON  # a and b and c; but never a < b < c
             text = f"{written(left, own - chains)} {operation} {written(right, own)}"
-    return text if own > tighter_than else f"({text})"
+    return text if own > outer else f"({text})"
 
 
 def _constant(value: Any) -> str:
@@ -224,6 +201,9 @@ def _constant(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"' if "'" in value else f"'{value}'"
     return str(value)
+
+
+# --- a type for one sender role --------------------------------------------------------------------------------------
 
 
 class RemainingRule(NamedTuple):
@@ -242,13 +222,13 @@ def view(dialect: Dialect, type_: MessageType, role: str) -> RoleView | None:
     """The type as this role sends it. None if it may not, or if a rule refuses every message that it could send."""
     known = {TYPE: type_.name} | settled(dialect, dialect.envelope, role) | settled(dialect, type_.fields, role)
     rules = rules_left(type_.rules, known)
-    if not may_send(type_, role) or any(isinstance(rule.broken_when, Constant) for rule in rules if refuses(rule)):
+    if not may_send(role, type_) or any(isinstance(rule.broken_when, Constant) for rule in rules if refuses(rule)):
         return None
-    only = _constants_forced(type_, rules)
-    forced = {name: value for name, value in only.items() if name in type_.fields}
-    receivers = _receivers(dialect, type_, only)
-    remaining_rules = tuple(rule for rule in rules if not _is_kept_by(rule, forced))
-    return RoleView(type_, receivers, _narrowed(dialect, type_, known | forced, receivers), remaining_rules)
+    forced = _constants_forced(type_, rules)
+    recipient = dialect.wire.recipient
+    receivers = (forced[recipient],) if recipient in forced else type_.receivers
+    remaining = tuple(rule for rule in rules if not _holds_for(forced, rule))
+    return RoleView(type_, receivers, _narrowed(dialect, type_, known | forced, receivers), remaining)
 
 
 def receivers_from(dialect: Dialect, type_: MessageType, role: str) -> tuple[str, ...]:
@@ -268,11 +248,11 @@ def settled(dialect: Dialect, fields: Fields, role: str) -> dict[str, Any]:
     return constants | ({sender: role} if sender is not None and sender in fields else {})
 
 
-def rules_left(rules: tuple[HardRule, ...], known: dict[str, Any]) -> tuple[RemainingRule, ...]:
-    remaining_rules = [RemainingRule(rule.severity, simplified(parse(rule.broken_when), known)) for rule in rules]
-    return tuple(
-        rule for rule in remaining_rules if not (isinstance(rule.broken_when, Constant) and not rule.broken_when.value)
-    )
+def rules_left(rules: tuple[HardRule, ...], known: Known) -> tuple[RemainingRule, ...]:
+    """The rules that can still be broken."""
+    nodes = [(rule.severity, simplified(rule_language.parse(rule.broken_when), known)) for rule in rules]
+    can_break = [(severity, node) for severity, node in nodes if not isinstance(node, Constant) or node.value]
+    return tuple(RemainingRule(severity, node) for severity, node in can_break)
 
 
 def refuses(rule: RemainingRule) -> bool:
@@ -289,19 +269,14 @@ def _constants_forced(type_: MessageType, rules: tuple[RemainingRule, ...]) -> d
     return forced
 
 
-def _is_kept_by(rule: RemainingRule, forced: dict[str, Any]) -> bool:
+def _holds_for(forced: Known, rule: RemainingRule) -> bool:
     match rule.broken_when:
         case Binary("!=", Reference(name), Constant(value)):
             return name in forced and bool(forced[name] == value)
     return False
 
 
-def _receivers(dialect: Dialect, type_: MessageType, only: dict[str, Any]) -> tuple[str, ...]:
-    recipient = dialect.wire.recipient
-    return (only[recipient],) if recipient in only else type_.receivers
-
-
-def _narrowed(dialect: Dialect, type_: MessageType, known: dict[str, Any], receivers: tuple[str, ...]) -> Fields:
+def _narrowed(dialect: Dialect, type_: MessageType, known: Known, receivers: tuple[str, ...]) -> Fields:
     fields = dict(type_.fields)
     for name, field in fields.items():
         if isinstance(known.get(name), str):

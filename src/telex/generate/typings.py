@@ -1,8 +1,9 @@
-"""TypeScript types of the messages of a dialect.
+"""Types of the messages of a dialect in other languages: TypeScript types, and Python stubs of the message builders.
 
-One interface for each type, discriminated by the literal in `type`; their union; the roles; and a table of senders and
-receivers. TypeScript cannot express ranges and rules, so they are comments. A field with a later spelling has only its
-first name here: these types are for writing messages.
+TypeScript gets one interface for each type, discriminated by the literal in `type`; their union; the roles; and a table
+of senders and receivers. Ranges and rules become comments, because TypeScript cannot express them. A field with a later
+spelling has only its first name: these types are for writing messages. In a stub every argument is optional: an omitted
+one becomes a marked blank.
 """
 
 import json
@@ -10,25 +11,8 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from telex.dialects.schema import (
-    ANY,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-)
-from telex.generate.type_view import addressed_fields, kind_words, meaning, participants, values_words
+from telex.dialects.schema import ANY, Dialect, Field, Fields, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
+from telex.generate.type_view import KIND_NAMES, addressed_fields, kind_words, meaning, participants, values_words
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 _OWN_NAMES = ("Message", "MessageType", "Role", "Priority", "TypeFacts", "TYPES")
@@ -40,7 +24,7 @@ def typescript(dialect: Dialect) -> str:
     names = _interface_names(dialect)
     blocks = [
         f"/** {_comment(f'{dialect.title}: {dialect.purpose}')} */",
-        _role(dialect),
+        _union("Role", [json.dumps(role) for role in participants(dialect)] or ["string"]),
         'export type Priority = "ESCALATION" | "ERROR" | "VALIDATION" | "STATUS";',
         *(_interface(dialect, type_, names[type_.name]) for type_ in dialect.types.values()),
         _union("Message", list(names.values()) or ["string"]),
@@ -82,11 +66,6 @@ def _comment(text: str) -> str:
 # --- types ---------------------------------------------------------------------------------------------------------
 
 
-def _role(dialect: Dialect) -> str:
-    roles = [json.dumps(role) for role in participants(dialect)]
-    return _union("Role", roles or ["string"])
-
-
 def _union(name: str, members: list[str]) -> str:
     line = f"export type {name} = {' | '.join(members)};"
     if len(line) <= 100:
@@ -95,18 +74,17 @@ def _union(name: str, members: list[str]) -> str:
 
 
 def _interface(dialect: Dialect, type_: MessageType, name: str) -> str:
-    rules = [f"{rule.code}: {rule.say}" for rule in (*dialect.rules, *type_.rules)]
-    said = [type_.purpose, *(f"- {rule}" for rule in rules)]
-    lines = ["/**", *(f" * {_comment(line)}" for line in said), " */", f"export interface {name} {{"]
+    rules = [f"- {rule.code}: {rule.say}" for rule in (*dialect.rules, *type_.rules)]
+    comment = [f" * {_comment(line)}" for line in (type_.purpose, *rules)]
+    lines = ["/**", *comment, " */", f"export interface {name} {{"]
     for field_name, field in addressed_fields(dialect, type_).items():
         lines += _property(field_name, field, 1, meaning(dialect, field_name))
     return "\n".join([*lines, "}"])
 
 
 def _property(name: str, field: Field, depth: int, words: str | None = None) -> Iterator[str]:
-    said = " ".join(part for part in (words, _remark(field)) if part)
-    if said:
-        yield f"{_INDENT * depth}/** {_comment(said)} */"
+    if comment := " ".join(filter(None, (words, _remark(field)))):
+        yield f"{_INDENT * depth}/** {_comment(comment)} */"
     yield f"{_INDENT * depth}{_key(name)}{'' if field.required else '?'}: {_type(field.kind, depth)};"
 
 
@@ -119,24 +97,20 @@ def _remark(field: Field) -> str:
     if isinstance(innermost, Integer):
         remark = f"{kind_words(innermost)}, {remark}".removesuffix(", ")
     later = f"Also read as {field.later_spelling}." if field.later_spelling else ""
-    return " ".join(part for part in (remark and f"{remark[0].upper()}{remark[1:]}.", later) if part)
+    return " ".join(filter(None, (remark and f"{remark[0].upper()}{remark[1:]}.", later)))
 
 
 def _type(kind: Kind, depth: int) -> str:
     match kind:
         case OneOf(values):
             return " | ".join(json.dumps(value) for value in values)
-        case Integer() | Number():
-            return "number"
-        case Boolean():
-            return "boolean"
         case ListOf(item):
             return f"Array<{_type(item, depth)}>"
         case MapOf(value):
             return f"Record<string, {_type(value, depth)}>"
         case Group(fields):
             return _object(fields, depth)
-    return "unknown" if kind_words(kind) == "any value" else "string"
+    return KIND_NAMES[type(kind)].typescript
 
 
 def _object(fields: Fields, depth: int) -> str:
@@ -209,19 +183,8 @@ def _annotation(kind: Kind) -> str:
     match kind:
         case OneOf(values):
             return f"Literal[{', '.join(json.dumps(value, ensure_ascii=False) for value in values)}]"
-        case Text() | Timestamp():
-            return "str"
-        case Integer():
-            return "int"
-        case Number():
-            return "float"
-        case Boolean():
-            return "bool"
         case ListOf(item):
             return f"list[{_annotation(item)}]"
         case MapOf(value):
             return f"dict[str, {_annotation(value)}]"
-        case Group():
-            return "dict[str, Any]"
-        case Anything():
-            return "Any"
+    return KIND_NAMES[type(kind)].python
