@@ -25,14 +25,12 @@ from telex.dialects.registry import VERSIONS, by_name
 from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import Dialect, HardRule, MessageType
 from telex.dialects.write import write
+from telex.generate.tables import fenced
 from telex.model.finding import Finding, Severity
 from telex.model.limits import LIMITS, Limits
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 Table = Mapping[str, Any]  # of a TOML file
-
-DATA = Path(__file__).parent / "codes"
-CHECK_FILES, RULES_FILE, BUS_FILES, HTTP_FILE = ("parse", "fields"), "rules", ("bus", "contracts", "work"), "http"
 
 
 class ExampleOptions(NamedTuple):
@@ -42,6 +40,10 @@ class ExampleOptions(NamedTuple):
     as_role: str | None = None
     to_role: str | None = None
     limits: Limits = LIMITS
+
+    def check(self, text: str) -> CheckResult:
+        policy = CheckPolicy(forced=by_name(self.dialect) if self.dialect else None, limits=self.limits)
+        return check(raw(text), policy, as_role=self.as_role, to_role=self.to_role)
 
 
 class CodeExample(NamedTuple):
@@ -54,10 +56,10 @@ class CodeExample(NamedTuple):
     where: str = ""  # distinguishes examples of one code that differ in severity
 
     def check_before(self) -> CheckResult:
-        return _check(self.before, self.options)
+        return self.options.check(self.before)
 
     def check_after(self) -> CheckResult:
-        return _check(self.after, self.options_after)
+        return self.options_after.check(self.after)
 
 
 class CheckExplanation(NamedTuple):
@@ -88,7 +90,7 @@ class CommandExplanation(NamedTuple):
     before: str  # shell commands; the last one gets the answer `say`
     say: str
     after: str  # shell commands that succeed then
-    severity: str
+    severity: str = "refusal"
     status: int | None = None  # of the HTTP response
 
 
@@ -99,34 +101,29 @@ def explanations() -> Mapping[str, CheckExplanation | CommandExplanation]:
 
 @cache
 def check_explanations() -> Mapping[str, CheckExplanation]:
-    checked = {code: _explain_check(code, **table) for code, table in _tables(*CHECK_FILES)}
-    return checked | {code: _explain_rule(code, **table) for code, table in _tables(RULES_FILE)}
+    checked = {code: _explain_check(code, **table) for code, table in _tables("parse", "fields")}
+    return checked | {code: _explain_rule(code, **table) for code, table in _tables("rules")}
 
 
 @cache
 def bus_explanations() -> Mapping[str, CommandExplanation]:
-    return {code: _explain_command(code, **{"severity": "refusal", **table}) for code, table in _tables(*BUS_FILES)}
+    return {code: _explain_command(code, **table) for code, table in _tables("bus", "contracts", "work")}
 
 
 @cache
 def http_explanations() -> Mapping[str, CommandExplanation]:
-    return {code: _explain_command(code, severity="error", **table) for code, table in _tables(HTTP_FILE)}
+    return {code: _explain_command(code, severity="error", **table) for code, table in _tables("http")}
 
 
 def _tables(*files: str) -> Iterator[tuple[str, Table]]:
     for file in files:
-        yield from tomllib.loads((DATA / f"{file}.toml").read_text(encoding="utf-8")).items()
+        text = (Path(__file__).parent / f"codes/{file}.toml").read_text(encoding="utf-8")
+        yield from tomllib.loads(text).items()
 
 
 def raw(text: str) -> bytes:
     """The bytes of an example's text."""
     return text.encode("utf-8", "surrogateescape")
-
-
-def _check(text: str, options: ExampleOptions) -> CheckResult:
-    forced = by_name(options.dialect) if options.dialect else None
-    policy = CheckPolicy(forced=forced, limits=options.limits)
-    return check(raw(text), policy, as_role=options.as_role, to_role=options.to_role)
 
 
 # --- explanations from tables: the parameters are the keys -----------------------------------------------------------
@@ -179,13 +176,8 @@ def _example(
     options_after: Table | None = None,
     where: str = "",
 ) -> CodeExample:
-    return CodeExample(
-        before=message_text(**before),
-        after=message_text(**(after or {"type": before["type"]})),
-        options=_options(**(options or {})),
-        options_after=_options(**(options_after or options or {})),
-        where=where,
-    )
+    texts = message_text(**before), message_text(**(after or {"type": before["type"]}))
+    return CodeExample(*texts, _options(**(options or {})), _options(**(options_after or options or {})), where)
 
 
 def _options(limits: Mapping[str, int] | None = None, **options: str) -> ExampleOptions:
@@ -193,11 +185,10 @@ def _options(limits: Mapping[str, int] | None = None, **options: str) -> Example
 
 
 def _steps(steps: Sequence[str | Mapping[str, Any]]) -> str:
-    return "\n".join(step if isinstance(step, str) else _file_step(**step) for step in steps)
+    def text(file: str, **message: Any) -> str:
+        return f"$ cat {file}\n{message_text(**message).rstrip()}"
 
-
-def _file_step(file: str, **message: Any) -> str:
-    return f"$ cat {file}\n{message_text(**message).rstrip()}"
+    return "\n".join(step if isinstance(step, str) else text(**step) for step in steps)
 
 
 def message_text(
@@ -285,7 +276,7 @@ def code_page(code: str, *, heading: str = "#") -> str:
         f"**Why.** {explanation.why}",
         *_rule_conditions(code),
         f"**Fix.** {explanation.fix}",
-        *_example_codes_page(explanation),
+        *_example_parts(explanation),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -300,12 +291,11 @@ def severity_text(code: str) -> str:
     explanation = explanations()[code]
     if isinstance(explanation, CommandExplanation):
         return explanation.severity
-    by_example = severities(code)
-    if len(set(by_example.values())) == 1:
-        return next(iter(by_example.values()))
     grouped: dict[Severity, list[str]] = {}
-    for where, severity in by_example.items():
+    for where, severity in severities(code).items():
         grouped.setdefault(severity, []).append(where)
+    if len(grouped) == 1:
+        return next(iter(grouped))
     return "; ".join(f"{severity} {' and '.join(places)}" for severity, places in grouped.items())
 
 
@@ -330,13 +320,12 @@ def _type_list(types: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in types)
 
 
-def _example_codes_page(explanation: CheckExplanation | CommandExplanation) -> list[str]:
+def _example_parts(explanation: CheckExplanation | CommandExplanation) -> list[str]:
     if isinstance(explanation, CommandExplanation):
-        return _command_example(explanation)
-    return _message_example(explanation)
-
-
-def _message_example(explanation: CheckExplanation) -> list[str]:
+        answer = f"> {explanation.status or explanation.severity}: {explanation.say}"
+        is_raised = explanation.severity == "error" and explanation.status is None
+        exception = [f"In Python: `telex.errors.{_exception(explanation.code)}`."] if is_raised else []
+        return ["Before:", _fenced(explanation.before), answer, *exception, "After:", _fenced(explanation.after)]
     example = explanation.examples[0]
     finding = next(iter(_findings(explanation.code, example)))
     place = "" if finding.path == "$" else f" at `{finding.path}`"
@@ -348,13 +337,6 @@ def _message_example(explanation: CheckExplanation) -> list[str]:
         f"After{options_after}:",
         _fenced(example.after),
     ]
-
-
-def _command_example(explanation: CommandExplanation) -> list[str]:
-    answer = f"> {explanation.status or explanation.severity}: {explanation.say}"
-    is_raised = explanation.severity == "error" and explanation.status is None
-    exception = [f"In Python: `telex.errors.{_exception(explanation.code)}`."] if is_raised else []
-    return ["Before:", _fenced(explanation.before), answer, *exception, "After:", _fenced(explanation.after)]
 
 
 def _exception(code: str) -> str:
@@ -381,8 +363,4 @@ def _escaped(text: str) -> str:
 
 def _fenced(text: str) -> str:
     escaped = _escaped(text).rstrip("\n")
-    language = "json" if escaped.startswith(("{", "[")) else "text"
-    fence = "```"
-    while fence in escaped:  # the message may have a fence of its own
-        fence += "`"
-    return f"{fence}{language}\n{escaped}\n{fence}"
+    return fenced("json" if escaped.startswith(("{", "[")) else "text", escaped)

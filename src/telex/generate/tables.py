@@ -40,8 +40,11 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _mermaid(text: str) -> str:
-    return f"```mermaid\n{text}\n```"
+def fenced(language: str, text: str) -> str:
+    fence = "```"
+    while fence in text:  # the text may have a fence of its own
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 # --- deliveries ------------------------------------------------------------------------------------------------------
@@ -69,7 +72,7 @@ def moves_diagram() -> str:
     lines = ["stateDiagram-v2", "    direction LR", "    [*] --> stored: accepted"]
     lines += [f"    {before} --> {after}: {MOVE_WORDS[before, after]}" for before, after in moves]
     lines += [f"    {state} --> [*]" for state in STATES if not MOVES[state]]
-    return _mermaid("\n".join(lines))
+    return fenced("mermaid", "\n".join(lines))
 
 
 def events_table() -> str:
@@ -96,7 +99,7 @@ def task_parts() -> dict[str, str]:
         for name, state in TASK_STATES.states.items()
     ]
     table = markdown_table(("state", "goes to", "fails to", "escalates to"), rows)
-    return {"task-states": table, "task-moves": _mermaid(task_diagram(TASK_STATES))}
+    return {"task-states": table, "task-moves": fenced("mermaid", task_diagram(TASK_STATES))}
 
 
 def pipeline_parts() -> dict[str, str]:
@@ -104,7 +107,7 @@ def pipeline_parts() -> dict[str, str]:
     return {
         "places": markdown_table(("state", "what it means"), states),
         "machine": markdown_table(pipeline.HEADINGS, pipeline.rows()),
-        "diagram": _mermaid(pipeline.diagram()),
+        "diagram": fenced("mermaid", pipeline.diagram()),
     }
 
 

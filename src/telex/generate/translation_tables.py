@@ -1,15 +1,15 @@
-"""Translation matrix of all types between all dialects, as rows and as tables for a page.
+"""Translation matrix of all types between all dialects, and field tables for the migration page.
 
 Every row is the result of an actual translation: of the type's own example or, if a type can become several others, of
-the example with another value of one field. So the counts are those of a realistic message.
+the example with another value of one field.
 """
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from telex.dialects.registry import BUILT_IN, by_name, one_of_each
-from telex.dialects.schema import ANY, Boolean, Dialect, MessageType, OneOf, Tree
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree, choices_of
 from telex.dialects.write import write
 from telex.generate.tables import markdown_table
 from telex.model.dialect_version import AT
@@ -46,47 +46,44 @@ def matrix(sources: Sequence[Dialect] = BUILT_IN, targets: Sequence[Dialect] = B
 
 
 def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[MatrixEntry]:
+    place = (dialect.name, type_.name, to.name)
     entries: dict[str, MatrixEntry] = {}
     reason: str | None = None
-    for when, tree in _sketches(dialect, type_):
-        made, role = _made(tree, dialect, type_, to)
-        if isinstance(made, NoCounterpart):
-            reason = made.reason if when is None else reason
-        elif made.type.name not in entries:
-            entries[made.type.name] = MatrixEntry(
-                dialect.name,
-                type_.name,
-                to.name,
-                becomes=made.type.name,
-                lost=len(made.lost),
-                invented=len(made.invented),
-                narrowed=len(made.narrowed),
-                when=", ".join(filter(None, (when, role and f"sent by {role}"))) or None,
-            )
+    for when, tree in _variants(dialect, type_):
+        result, role = _translated(tree, dialect, type_, to)
+        if isinstance(result, NoCounterpart):
+            reason = result.reason if when is None else reason
+            continue
+        becomes, conditions = result.type.name, (when, role and f"sent by {role}")
+        counts = (len(result.lost), len(result.invented), len(result.narrowed))
+        condition = ", ".join(filter(None, conditions)) or None
+        entries.setdefault(becomes, MatrixEntry(*place, becomes, *counts, when=condition))
     if reason is not None:
-        yield MatrixEntry(dialect.name, type_.name, to.name, becomes=None, reason=reason)
+        yield MatrixEntry(*place, becomes=None, reason=reason)
     yield from entries.values()
 
 
-def _made(
+def _translated(
     tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect
 ) -> tuple[Translation | NoCounterpart, str | None]:
     """The translation, and the role that has to send it if the sender of the example may not."""
     header = header_of(tree, dialect, type_, id="message-1", at=0.0, sender="agent")
     body = type_.body_example or None
     first = translate(tree, dialect, type_, to, header=header, body=body)
-    for role in (to.roles if type_.senders == ANY else type_.senders) if isinstance(first, NoCounterpart) else ():
-        made = translate(tree, dialect, type_, to, header=header._replace(sender_role=role), body=body)
-        if isinstance(made, Translation):
-            return made, role
+    if isinstance(first, Translation):
+        return first, None
+    for role in to.roles if type_.senders == ANY else type_.senders:
+        result = translate(tree, dialect, type_, to, header=header._replace(sender_role=role), body=body)
+        if isinstance(result, Translation):
+            return result, role
     return first, None
 
 
-def _sketches(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None, Tree]]:
+def _variants(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None, Tree]]:
     """The example, then the example with each other value of each of its choices that its dialect accepts."""
     yield None, type_.example
     for name, field in type_.fields.items():
-        for value in _choices(field.kind):
+        for value in choices_of(field.kind) or ():
             tree = copy.deepcopy(type_.example)
             inside = tree[dialect.payload] if dialect.payload else tree
             if inside.get(name) == value:
@@ -94,12 +91,6 @@ def _sketches(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None
             inside[name] = value
             if check(write(dialect, tree, type_.body_example), CheckPolicy(forced=dialect)).valid:
                 yield f"{name} {str(value).lower() if isinstance(value, bool) else value}", tree
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    if isinstance(kind, OneOf):
-        return kind.values
-    return (True, False) if isinstance(kind, Boolean) else ()
 
 
 class MissingTranslation(NamedTuple):
