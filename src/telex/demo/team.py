@@ -1,10 +1,15 @@
-"""Values of the demo's story: scenes and events, one line each."""
+"""Team of the demo: its folder, its clock, its git repository, and its agents, which use the bus like any other.
+
+The demo has a folder of its own with a store and a small git repository, recreated on each run. A folder that the demo
+did not create is left alone.
+"""
 
 import os
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
+from threading import Event
 from typing import Any, Literal, NamedTuple
 
 from telex.client import SyncBus
@@ -14,9 +19,22 @@ from telex.errors import StoreUnavailable
 from telex.messages import vbw_typed
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding, refusals
-from telex.model.message import Message
 from telex.ports.bus import Receipt
 
+FOLDER, STORE = ".telex-demo", "telex.db"
+MARK = "README.txt"
+SAYS = "Created by `telex demo`, with its store {}, and created anew by the next run. You can delete it.\n"
+LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
+CAST: Mapping[str, str] = {  # name → role
+    "lead": "lead",
+    "architect": "architect",
+    "senior": "senior",
+    "dev": "dev",
+    "dev-2": "dev",
+    "qa": "qa",
+    "docs": "docs",
+    "human": "human",
+}
 Sign = Literal["stored", "refused", "asked", "warned", "climbed", "stopped", "looked"]
 SIGNS: dict[Sign, str] = {
     "stored": "stored and delivered",
@@ -35,39 +53,22 @@ class Scene(NamedTuple):
 
 
 class StoryEvent(NamedTuple):
-    """Something happened."""
-
     at: float  # seconds of the story
     sign: Sign
     who: str
     whom: str | None  # None: nothing was sent
     what: str
-    why: tuple[Finding, ...] = ()  # what the bus said to it
+    why: tuple[Finding, ...] = ()  # findings of the bus
     id: str | None = None  # of the message
 
 
 Happening = Scene | StoryEvent
 
 
-def sign_of(receipt: Receipt, otherwise: Sign = "stored") -> Sign:
-    if not receipt.accepted:
-        return "refused"
-    return "warned" if any(finding.severity == "warning" for finding in receipt.findings) else otherwise
-
-
-def worth_telling(receipt: Receipt) -> tuple[Finding, ...]:
-    """The refusals of what was refused; of what was stored, all that was said about the work."""
-    return tuple(receipt.findings) if receipt.accepted else tuple(refusals(receipt.findings))
-
-
-FOLDER, STORE = ".telex-demo", "telex.db"
-MARK = "README.txt"
-SAYS = "Created by `telex demo`, with its store {}, and created anew by the next run. You can delete it.\n"
-LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
-
-
 class StoryClock(SteadyClock):
     """Real time, advanced instead of waiting."""
+
+    pace = 1.0
 
     def __init__(self, real: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._passed, self._real, self._began = 0.0, real, real()
@@ -81,6 +82,30 @@ class StoryClock(SteadyClock):
 
     def later(self, seconds: float) -> None:
         self._passed += seconds
+
+
+class DemoEnded(Exception):
+    """The demo is stopped while it waits."""
+
+
+class WallClock(StoryClock):
+    """Real time, with shorter waits: a second of it is `pace` seconds of the story."""
+
+    def __init__(self, stop: Event, pace: float) -> None:
+        self._stop, self.pace = stop, pace
+        self._began = time.monotonic()
+        SteadyClock.__init__(self, sleep=self._pause)
+
+    @property
+    def story(self) -> float:
+        return (time.monotonic() - self._began) * self.pace
+
+    def later(self, seconds: float) -> None:
+        self._pause(seconds / self.pace)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise DemoEnded
 
 
 def prepare(store: str | None) -> str:
@@ -100,9 +125,8 @@ def prepare(store: str | None) -> str:
             raise StoreUnavailable(f"{folder} is not empty: give the demo a folder of its own.")
         _clear(folder, name)
         os.makedirs(folder, exist_ok=True)
-        for beside, text in {MARK: SAYS.format(name), ".gitignore": "*\n"}.items():
-            with open(os.path.join(folder, beside), "w", encoding="utf-8") as file:
-                file.write(text)
+        for file, text in {MARK: SAYS.format(name), ".gitignore": "*\n"}.items():
+            _write(os.path.join(folder, file), text)
     except OSError as error:
         raise StoreUnavailable(f"{folder} cannot be prepared: {error.strerror}.") from error
     return path
@@ -126,8 +150,13 @@ def _clear(folder: str, store: str) -> None:
             os.remove(path)
 
 
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 class DemoProject:
-    """Git repository of the demo's agents. Without git the demo runs with made-up commit hashes."""
+    """Git repository of the demo's agents. Without git the demo runs with invented commit hashes."""
 
     def __init__(self, folder: str, clock: StoryClock) -> None:
         self._folder, self._clock, self._git = folder, clock, shutil.which("git")
@@ -140,8 +169,7 @@ class DemoProject:
         for name, text in files.items():
             path = os.path.join(self._folder, *name.split("/"))
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+            _write(path, text)
         self._run("add", "--force", "--", *files)
         self._run("commit", "--quiet", "--no-verify", "--no-gpg-sign", f"--message={message}")
         return self._run("rev-parse", "--short=7", "HEAD") or f"{0xC0FFEE0 + self._count:07x}"
@@ -149,87 +177,87 @@ class DemoProject:
     def _run(self, *words: str) -> str:
         if self._git is None:
             return ""
-        date = f"{self._clock.now():.0f} +0000"
-        who = {"NAME": "Telex demo", "EMAIL": "demo@example.org", "DATE": date}
+        who = {"NAME": "Telex demo", "EMAIL": "demo@example.org", "DATE": f"{self._clock.now():.0f} +0000"}
         identity = {f"GIT_{side}_{key}": value for side in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | identity
         command = [self._git, "-c", f"core.hooksPath={os.devnull}", *words]
-        done = subprocess.run(
-            command, cwd=self._folder, env=kept | identity, capture_output=True, text=True, check=False, timeout=30
+        result = subprocess.run(
+            command, cwd=self._folder, env=environment, capture_output=True, text=True, check=False, timeout=30
         )
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-
-CAST: Mapping[str, str] = {  # name → role
-    "lead": "lead",
-    "architect": "architect",
-    "senior": "senior",
-    "dev": "dev",
-    "dev-2": "dev",
-    "qa": "qa",
-    "docs": "docs",
-    "human": "human",
-}
+        return result.stdout.strip() if result.returncode == 0 else ""
 
 
 class DemoTeam:
-    def __init__(self, bus: SyncBus, clock: StoryClock, project: DemoProject) -> None:
-        self.bus, self.clock, self.project = bus, clock, project
-        self._told: set[str] = set()
+    """The agents. Each action is a call of the bus, and its result a `StoryEvent`.
 
-    # --- send --------------------------------------------------------------------------------------------------------
+    Each round of an endless demo has a plan and message ids of its own.
+    """
+
+    def __init__(self, bus: SyncBus, clock: StoryClock, project: DemoProject, number: int = 1) -> None:
+        self.bus, self.clock, self.project, self.number = bus, clock, project, number
+        self.plan = f"{number}-1"
+        self._shown: set[str] = set()  # texts of findings
+
+    def task(self, number: int) -> str:
+        return f"{self.plan}-T{number}"
+
+    def id(self, name: str) -> str:
+        return name if self.number == 1 else f"{name}.{self.number}"
+
+    def commit(self, message: str, files: Mapping[str, str]) -> str:
+        """Commit files; they differ in each round, otherwise there would be nothing to commit."""
+        end = "" if self.number == 1 else f"# {self.number}\n"
+        return self.project.commit(message, {name: text + end for name, text in files.items()})
 
     def typed(
-        self, sender: str, to: str, id: str, type_: str, what: str, *, task: str = "1-1", **fields: Any
+        self, sender: str, to: str, id: str, type_: str, what: str, *, task: str = "", **fields: Any
     ) -> StoryEvent:
-        """A vbw-typed message, with its envelope."""
-        envelope = {"id": id, "phase": 1, "task": task, "author_role": CAST[sender], "confidence": "high"}
-        envelope["timestamp"] = format_timestamp(self.clock.now())
-        made: dict[str, Any] = getattr(vbw_typed, type_)(**fields) | envelope
-        return self.send(made, sender, to, what)
+        """Send a vbw-typed message, with its envelope."""
+        envelope = {"id": self.id(id), "phase": 1, "task": task or self.plan, "author_role": CAST[sender]}
+        envelope |= {"confidence": "high", "timestamp": format_timestamp(self.clock.now())}
+        message: dict[str, Any] = getattr(vbw_typed, type_)(**fields) | envelope
+        return self.send(message, sender, to, what)
 
     def send(
         self, message: dict[str, Any] | str, sender: str, to: str, what: str, sign: Sign = "stored", **more: Any
     ) -> StoryEvent:
-        receipt = self.bus.send(message, sender=sender, to=to, **more)
-        return self.told(receipt, sender, to, what, sign)
+        more |= {name: self.id(more[name]) for name in ("id", "reply_to") if name in more}
+        return self.answered(self.bus.send(message, sender=sender, to=to, **more), sender, to, what, sign)
 
-    def told(self, receipt: Receipt, who: str, whom: str, what: str, sign: Sign = "stored") -> StoryEvent:
+    def answered(self, receipt: Receipt, who: str, whom: str, what: str, sign: Sign = "stored") -> StoryEvent:
+        """The event of a send, with the refusals of a refused message or all findings of an accepted one."""
+        findings = receipt.findings
+        if not receipt.accepted:
+            sign, findings = "refused", tuple(refusals(findings))
+        elif any(finding.severity == "warning" for finding in findings):
+            sign = "warned"
         whom = "all" if whom == "*" else whom
-        why = self._news(worth_telling(receipt))
-        return StoryEvent(self.clock.story, sign_of(receipt, sign), who, whom, what, why=why, id=receipt.id)
+        return StoryEvent(self.clock.story, sign, who, whom, what, why=self._news(findings), id=receipt.id)
 
     def _news(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """Findings, with the text of repeated ones shortened and repeated notes left out."""
         news = []
         for finding in findings:
-            if finding.say not in self._told:
+            if finding.say not in self._shown:
                 news.append(finding)
             elif finding.severity != "note":
                 news.append(finding._replace(say="As before."))
-        self._told |= {finding.say for finding in findings}
+        self._shown |= {finding.say for finding in findings}
         return tuple(news)
 
-    # --- receive -----------------------------------------------------------------------------------------------------
-
-    def deal(self, *agents: str) -> list[Message]:
+    def ack_all(self, *agents: str) -> None:
         """Receive and ack all messages of these agents."""
-        dealt: list[Message] = []
         for agent in agents:
             for lease in self.bus.receive(agent, limit=100):
                 self.bus.ack(lease.token, agent=agent)
-                dealt.append(lease.message)
-        return dealt
 
     def guard(self, agent: str, path: str) -> tuple[PathVerdict, StoryEvent]:
         [verdict] = self.bus.guard([path], agent=agent)
-        if verdict.allowed:
-            notes = tuple(
-                Finding("approval-conditions", "$", f"{condition}.", "note") for condition in verdict.conditions
-            )
-            return verdict, self.look(agent, f"may I write {path}? Yes.", notes)
-        why = Finding(verdict.code or "", "$", verdict.reason)
-        return verdict, self.look(agent, f"may I write {path}? No.", (why,), sign="refused")
+        if not verdict.allowed:
+            refusal = Finding(verdict.code or "", "$", verdict.reason)
+            return verdict, self.look(agent, f"may I write {path}? No.", (refusal,), sign="refused")
+        notes = [Finding("approval-conditions", "$", f"{condition}.", "note") for condition in verdict.conditions]
+        return verdict, self.look(agent, f"may I write {path}? Yes.", notes)
 
     def look(self, agent: str, what: str, why: Iterable[Finding] = (), sign: Sign = "looked") -> StoryEvent:
         return StoryEvent(self.clock.story, sign, agent, None, what, why=self._news(tuple(why)))
