@@ -40,8 +40,7 @@ def test_two_hundred_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> 
 
 
 @pytest.mark.parametrize(
-    "plant, seen",
-    [("no-fencing", "late"), ("dedup-off", "acked_twice"), ("read-is-ack", "undone")],
+    "plant, seen", [("no-fencing", "late"), ("dedup-off", "acked_twice"), ("read-is-ack", "undone")]
 )
 def test_a_planted_bug_is_found_by_the_kills(plant: str, seen: str) -> None:
     """Few kills are usually enough. How the processes meet is up to the machine, so a run without luck is repeated."""

@@ -180,11 +180,7 @@ BUILD_FLOW = Table(
         _row(
             "MESSAGE_ERROR",
             "ERROR",
-            {
-                "originalMessageId": "text",
-                "errorType": "INVALID_FORMAT|UNKNOWN_TYPE|MISSING_FIELD",
-                "details": "text",
-            },
+            {"originalMessageId": "text", "errorType": "INVALID_FORMAT|UNKNOWN_TYPE|MISSING_FIELD", "details": "text"},
         ),
     ),
 )

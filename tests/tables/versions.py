@@ -116,7 +116,7 @@ VBW_TYPED_2_1_RULES = [
         "warning",
         broken=[{"author_role": "debugger"}],
         kept=[{"author_role": "dev"}, {"author_role": "docs"}],
-    ),
+    )
 ]
 
 THREE_TIERS = f"{MAKERS} grunt senior"
@@ -153,5 +153,5 @@ SIGNAL_MD_1_1_RULES = [
         broken=[{"signal": signal, **grave} for signal in PASSES for grave in (*GRAVE, HIGH)],
         kept=[{"signal": "fail", **grave} for grave in (*GRAVE, HIGH)]
         + [{"signal": "pass", "security_findings.medium": 3}],
-    ),
+    )
 ]
