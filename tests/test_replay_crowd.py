@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.delivery import validator_cache
-from telex.delivery.routing import Participants, route
+from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
-from telex.model.finding import Finding
-from telex.model.roster import Member, roster_of
-from telex.replay import simulate as team
+from telex.model.roster import Member
+from telex.replay import simulate
 from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.validation.check import STRICT, CheckPolicy
@@ -72,25 +71,6 @@ def played(simulator: Simulator, lines: Iterable[Any]) -> list[SimulatedResult]:
     return results
 
 
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many members were looked at since it was last asked."""
-    count, is_here = 0, Member.is_here.fget  # type: ignore[attr-defined]
-
-    def look(member: Member) -> bool:
-        nonlocal count
-        count += 1
-        return bool(is_here(member))
-
-    def counted() -> int:
-        nonlocal count
-        found, count = count, 0
-        return found
-
-    monkeypatch.setattr(Member, "is_here", property(look))
-    return counted
-
-
 @proves("replay/crowd")
 @pytest.mark.parametrize("crowd", CROWDS)
 def test_a_log_of_many_agents_refuses_none_of_them(crowd: str) -> None:
@@ -102,22 +82,10 @@ def test_a_log_of_many_agents_refuses_none_of_them(crowd: str) -> None:
 def test_the_number_of_routes_that_are_cached_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
     results = played(Simulator(), crowd)
-    monkeypatch.setattr(team, "ROUTES_MAX", 7)
+    monkeypatch.setattr(simulate, "ROUTES_MAX", 7)
     simulator = Simulator()
     assert played(simulator, crowd) == results
     assert len(simulator._team._replay_routes) <= 7
-
-
-@proves("replay/crowd")
-def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callable[[], int]) -> None:
-    told = []
-    for count in (100, 200):
-        roster = roster_of(Member(f"worker-{number}", f"trade-{number}") for number in range(count))
-        found = route("role:trad-7", Member("worker-1", "trade-1"), roster)
-        assert isinstance(found, Finding)
-        assert (found.code, found.nearest) == ("recipient-unknown", "trade-7")
-        told.append(looks())
-    assert told[1] <= 2 * told[0], "everybody was looked at anew for each role"
 
 
 @proves("replay/crowd")

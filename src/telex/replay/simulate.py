@@ -231,7 +231,9 @@ class Simulator:
 
     def _prepare(self, entry: LogEntry) -> PreparedSend:
         sender = entry.sender or ""
-        request = SendRequest(entry.raw, sender, entry.role, entry.to, None, entry.reply_to, entry.correlation)
+        request = SendRequest(
+            entry.raw, sender, entry.role, entry.to, reply_to=entry.reply_to, correlation=entry.correlation
+        )
         route = self._team.route((sender, entry.role, entry.to))
         participants = Participants() if isinstance(route, Finding) else route.participants
         if not entry.kept and not isinstance(route, Finding):
