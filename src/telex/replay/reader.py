@@ -1,7 +1,7 @@
-"""Reader of log lines: a message with its metadata, an event, or an invalid line.
+"""Parser of log lines: a message with its metadata, an event, or an invalid line.
 
-It understands three forms of lines, also mixed: those of an export, log records in the form of build-flow, and bare
-messages. Unknown metadata is None; the sender of a bare message is the one it names itself.
+It parses three forms of lines, also mixed: those of an export, log records in the form of build-flow, and bare
+messages. Unknown metadata is None; the sender of a bare message is read from its payload or envelope.
 """
 
 from base64 import b64decode
@@ -49,7 +49,7 @@ Form = Literal["export", "record", "bare"]
 
 
 class _Outline(msgspec.Struct):
-    """The fields that distinguish the forms. A message may contain some of them too."""
+    """The fields that distinguish the forms, decoded first. A bare message may contain some of them too."""
 
     telex: Any = None
     kind: Any = None
@@ -98,7 +98,7 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def line_reader(dialects: tuple[Dialect, ...]) -> Callable[[int, bytes], Line]:
-    """The reader of the lines of a log whose messages are in these dialects."""
+    """A function that parses the lines of a log whose messages are in these dialects."""
     sender_fields = sorted({dialect.wire.sender or "" for dialect in dialects if dialect.form == "json"} - {""})
 
     def read(number: int, line: bytes) -> Line:

@@ -1,7 +1,7 @@
 """Simulation of sends: what a team with these settings would have answered to the messages of a log.
 
-A message goes through the same decision as on the bus, over a memory store whose clock is the log. What a log does not
-record stays as it was: the sender's options, whether an inbox was full.
+A message goes through the same decision as on the bus, in one transaction of a memory store whose clock is the log.
+What a log does not record stays as it was: the options of the request, whether an inbox was full.
 """
 
 from collections.abc import Iterable, Mapping
@@ -60,8 +60,8 @@ class ReplayTeam(TeamState):
         return self.was_accepted and not self._declared
 
     def route(self, key: RouteKey) -> CachedRoute | Finding:
-        """As the bus resolves it. As in `telex check`, the claim of a bare message is accepted, except that in a closed
-        team its sender must be one of the members."""
+        """The cached route, or the one that the bus would resolve. As in `telex check`, the sender that a bare message
+        claims is accepted, except that in a closed team it must be a member."""
         cached = (*key, self.was_accepted, self.is_bare)
         if (known := self._replay_routes.get(cached)) is not None:
             return known

@@ -1,4 +1,4 @@
-"""State at an earlier time: inboxes, team and work, folded from the events up to that time."""
+"""Snapshot of an earlier time: inboxes, team and work, folded from the events up to that time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
