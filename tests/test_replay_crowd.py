@@ -12,15 +12,14 @@ from telex.delivery import validator_cache
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
-from telex.model.event import Event
 from telex.model.roster import Member
 from telex.replay import simulate
-from telex.replay.reader import LogEntry, line_reader
+from telex.replay.reader import line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.validation.check import STRICT, CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
-from tests.replay_kit import flowing
+from tests.replay_kit import flowing, simulated
 
 Lines = Callable[[int], Iterable[Any]]
 
@@ -60,15 +59,9 @@ CROWDS: dict[str, Lines] = {
 
 
 def played(simulator: Simulator, lines: Iterable[Any]) -> list[SimulatedResult]:
-    """The result of each message in these lines."""
-    read, results = line_reader(BUILT_IN), list[SimulatedResult]()
-    for number, line in enumerate(lines, 1):
-        entry = read(number, line if isinstance(line, bytes) else json.dumps(line).encode())
-        if isinstance(entry, Event):
-            simulator.apply(entry)
-        elif isinstance(entry, LogEntry):
-            results.append(simulator.send(entry))
-    return results
+    read = line_reader(BUILT_IN)
+    texts = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+    return simulated(simulator, [read(number, text) for number, text in enumerate(texts, 1)])
 
 
 @proves("replay/crowd")
