@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.delivery.system_messages import format_timestamp
+from telex.dialects.schema import Tree
 from telex.errors import StoreUnavailable
 from telex.messages import vbw_typed
 from telex.model.contracts import PathVerdict
@@ -25,16 +26,8 @@ FOLDER, STORE = ".telex-demo", "telex.db"
 MARK = "README.txt"
 SAYS = "Created by `telex demo`, with its store {}, and created anew by the next run. You can delete it.\n"
 LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
-CAST: Mapping[str, str] = {  # name → role
-    "lead": "lead",
-    "architect": "architect",
-    "senior": "senior",
-    "dev": "dev",
-    "dev-2": "dev",
-    "qa": "qa",
-    "docs": "docs",
-    "human": "human",
-}
+NAMES = ("lead", "architect", "senior", "dev", "dev-2", "qa", "docs", "human")
+CAST: Mapping[str, str] = {name: name.removesuffix("-2") for name in NAMES}  # name → role
 Sign = Literal["stored", "refused", "asked", "warned", "climbed", "stopped", "looked"]
 SIGNS: dict[Sign, str] = {
     "stored": "stored and delivered",
@@ -190,7 +183,7 @@ class DemoProject:
 class DemoTeam:
     """The agents. Each action is a call of the bus, and its result a `StoryEvent`.
 
-    Each round of an endless demo has a plan and message ids of its own.
+    Each round of an endless demo has a plan and message ids of its own. `after` is a pause before the action.
     """
 
     def __init__(self, bus: SyncBus, clock: StoryClock, project: DemoProject, number: int = 1) -> None:
@@ -204,23 +197,33 @@ class DemoTeam:
     def id(self, name: str) -> str:
         return name if self.number == 1 else f"{name}.{self.number}"
 
-    def commit(self, message: str, files: Mapping[str, str]) -> str:
+    def commit(self, message: str, files: Mapping[str, str], *, after: float = 0.0) -> str:
         """Commit files; they differ in each round, otherwise there would be nothing to commit."""
+        self.clock.later(after)
         end = "" if self.number == 1 else f"# {self.number}\n"
         return self.project.commit(message, {name: text + end for name, text in files.items()})
 
     def typed(
-        self, sender: str, to: str, id: str, type_: str, what: str, *, task: str = "", **fields: Any
+        self, sender: str, to: str, id: str, type_: str, what: str, *, task: str = "", after: float = 0.0, **fields: Any
     ) -> StoryEvent:
         """Send a vbw-typed message, with its envelope."""
+        self.clock.later(after)
         envelope = {"id": self.id(id), "phase": 1, "task": task or self.plan, "author_role": CAST[sender]}
         envelope |= {"confidence": "high", "timestamp": format_timestamp(self.clock.now())}
-        message: dict[str, Any] = getattr(vbw_typed, type_)(**fields) | envelope
+        message: Tree = getattr(vbw_typed, type_)(**fields) | envelope
         return self.send(message, sender, to, what)
 
     def send(
-        self, message: dict[str, Any] | str, sender: str, to: str, what: str, sign: Sign = "stored", **more: Any
+        self,
+        message: Tree | str,
+        sender: str,
+        to: str,
+        what: str,
+        sign: Sign = "stored",
+        after: float = 0.0,
+        **more: Any,
     ) -> StoryEvent:
+        self.clock.later(after)
         more |= {name: self.id(more[name]) for name in ("id", "reply_to") if name in more}
         return self.answered(self.bus.send(message, sender=sender, to=to, **more), sender, to, what, sign)
 
@@ -245,13 +248,15 @@ class DemoTeam:
         self._shown |= {finding.say for finding in findings}
         return tuple(news)
 
-    def ack_all(self, *agents: str) -> None:
+    def ack_all(self, *agents: str, after: float = 0.0) -> None:
         """Receive and ack all messages of these agents."""
+        self.clock.later(after)
         for agent in agents:
             for lease in self.bus.receive(agent, limit=100):
                 self.bus.ack(lease.token, agent=agent)
 
-    def guard(self, agent: str, path: str) -> tuple[PathVerdict, StoryEvent]:
+    def guard(self, agent: str, path: str, *, after: float = 0.0) -> tuple[PathVerdict, StoryEvent]:
+        self.clock.later(after)
         [verdict] = self.bus.guard([path], agent=agent)
         if not verdict.allowed:
             refusal = Finding(verdict.code or "", "$", verdict.reason)
