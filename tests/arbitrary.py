@@ -33,9 +33,7 @@ SCALARS = (
 )
 KEYS = st.sampled_from(NAMES) | ODD_TEXT
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=12,
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
 
 

@@ -7,26 +7,9 @@ from typing import Any, NamedTuple
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from telex.dialects import schema
 from telex.dialects.blanks import is_blank
-from telex.dialects.schema import (
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Form,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-    Tree,
-)
+from telex.dialects.schema import Dialect, Field, Fields, Form, Kind, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.json_path import join, path_of
 from telex.model.limits import LIMITS
@@ -72,13 +55,13 @@ def places(tree: Tree, fields: Fields, outer: Steps = ()) -> Iterator[Place]:
 
 def _inside(value: Any, kind: Kind, steps: Steps) -> Iterator[Place]:
     match kind:
-        case Group(fields):
+        case schema.Group(fields):
             yield from places(value, fields, steps)
-        case ListOf(item):
+        case schema.ListOf(item):
             for index, one in enumerate(value):
                 yield Place((*steps, index), Field(item), None)
                 yield from _inside(one, item, (*steps, index))
-        case MapOf(inner):
+        case schema.MapOf(inner):
             for key, one in value.items():
                 yield Place((*steps, key), Field(inner), None)
                 yield from _inside(one, inner, (*steps, key))
@@ -87,32 +70,32 @@ def _inside(value: Any, kind: Kind, steps: Steps) -> Iterator[Place]:
 def misfits(kind: Kind, form: Form) -> list[Any]:
     """Values of another kind. What front matter would read as text after all is only for JSON."""
     common: dict[type, list[Any]] = {
-        Text: [["x"], {"a": "b"}],
-        Integer: ["many", "7", "9" * 20, 7.0, 1.5, 1e19, True, ["x"], {"a": "b"}],
-        Number: ["many", "7", True, ["x"], {"a": "b"}],
-        Boolean: ["perhaps", "true", "yes", 7, ["x"], {"a": "b"}],
-        OneOf: ["no such value", 7, True, ["x"], {"a": "b"}],
-        Timestamp: ["soon", "2026-13-01T10:00:00Z", "2026-02-12T24:30:00Z", 7, ["x"]],
-        ListOf: ["x", 7, True, {"a": "b"}],
-        MapOf: ["x", 7, ["x"]],
-        Group: ["x", 7, ["x"]],
-        Anything: [],
+        schema.Text: [["x"], {"a": "b"}],
+        schema.Integer: ["many", "7", "9" * 20, 7.0, 1.5, 1e19, True, ["x"], {"a": "b"}],
+        schema.Number: ["many", "7", True, ["x"], {"a": "b"}],
+        schema.Boolean: ["perhaps", "true", "yes", 7, ["x"], {"a": "b"}],
+        schema.OneOf: ["no such value", 7, True, ["x"], {"a": "b"}],
+        schema.Timestamp: ["soon", "2026-13-01T10:00:00Z", "2026-02-12T24:30:00Z", 7, ["x"]],
+        schema.ListOf: ["x", 7, True, {"a": "b"}],
+        schema.MapOf: ["x", 7, ["x"]],
+        schema.Group: ["x", 7, ["x"]],
+        schema.Anything: [],
     }
     found = list(common[type(kind)])
-    if isinstance(kind, OneOf):
+    if isinstance(kind, schema.OneOf):
         found += [value.swapcase() for value in kind.values if value.swapcase() != value]
         found += [" | ".join(kind.values)] if len(kind.values) > 1 else []
-    if form == "json" and not isinstance(kind, Anything):
-        found += [None, *([7, 1.5, True] if isinstance(kind, Text) else []), float("nan")]
+    if form == "json" and not isinstance(kind, schema.Anything):
+        found += [None, *([7, 1.5, True] if isinstance(kind, schema.Text) else []), float("nan")]
     return found
 
 
 def too_far(kind: Kind) -> list[Any]:
     """Values of the right kind beyond the ends of its range."""
     match kind:
-        case Text(_, characters_max, True):
+        case schema.Text(_, characters_max, True):
             return ["", "x" * ((characters_max or LIMITS.id_characters_max) + 1), "a\u200bb", "a\nb", "a\x7fb"]
-        case Integer(low, high) | Number(low, high):
+        case schema.Integer(low, high) | schema.Number(low, high):
             below = [] if low is None else [low - 1]
             return [*below, *([] if high is None else [high + 1]), BEYOND_64_BITS, -BEYOND_64_BITS - 1]
     return []
@@ -135,7 +118,7 @@ def misspellings(draw: st.DrawFn, name: str) -> str:
 def can_be(place: Place, how: str) -> bool:
     if how in ("removed", "misspelt"):
         return place.siblings is not None
-    return not isinstance(place.field.kind, Anything) and (how == "retyped" or bool(too_far(place.field.kind)))
+    return not isinstance(place.field.kind, schema.Anything) and (how == "retyped" or bool(too_far(place.field.kind)))
 
 
 def damage(dialect: Dialect, *ways: str) -> st.SearchStrategy[Damaged]:

@@ -12,9 +12,8 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from telex.demo.environment import StoryClock
-from telex.demo.narration import Scene
-from telex.demo.runner import playing
+from telex.demo.story import playing
+from telex.demo.team import Scene, StoryClock
 from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.serve import lines, opening
 

@@ -17,7 +17,7 @@ from telex.model.task_states import TASK_STATES, moves, standing
 from telex.ports.bus import Receipt
 from telex.ports.store import EVERYTHING, Reads, Store
 from telex.testing import FakeClock
-from telex.testing.sim_messages import SimHeader, nonsense, sayable, written
+from telex.testing.sim_team import SimHeader, nonsense, sayable, written
 from telex.work import reducer
 from telex.work.actions import FOLDS
 from telex.work.snapshots import encode_state

@@ -1,13 +1,17 @@
-"""What the tests of `telex replay` share: a log of whatever lines, and messages to put into it."""
+"""Helpers for tests of `telex replay`: a log of any lines, messages to put into it, and their results."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from telex.dialects.schema import Tree
+from telex.model.event import Event
+from telex.model.message import Message
+from telex.replay.reader import Line, LogEntry, of_store
+from telex.replay.simulate import SimulatedResult, Simulator
 from telex.surfaces.cli.main import main
 from tests.bus_team import flow, speech_of
 from tests.cli_kit import Ran
@@ -26,6 +30,21 @@ def replay(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
         return Ran(main(["replay", str(log), *args]), *capsys.readouterr())
 
     return run
+
+
+def simulated(simulator: Simulator, lines: Iterable[Line]) -> list[SimulatedResult]:
+    """The result of each message in these lines."""
+    results = []
+    for line in lines:
+        if isinstance(line, Event):
+            simulator.apply(line)
+        elif isinstance(line, LogEntry):
+            results.append(simulator.send(line))
+    return results
+
+
+def simulated_events(simulator: Simulator, events: Iterable[tuple[Event, Message | None]]) -> list[SimulatedResult]:
+    return simulated(simulator, [of_store(*event) for event in events])
 
 
 def line_of(one: Any) -> bytes:

@@ -28,8 +28,7 @@ from telex.ports.store import Transaction
 from telex.stores.sqlite import store as sqlite_store
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
-from telex.testing import FakeClock
-from telex.testing.clock import EPOCH
+from telex.testing import EPOCH, FakeClock
 from telex.validation.check import CheckPolicy
 from tests.bus_team import empty_store
 from tests.proofs import proves

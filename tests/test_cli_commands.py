@@ -8,8 +8,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN, VERSIONS
 from telex.dialects.schema import Dialect, MessageType
-from telex.generate.codes import explanations
-from telex.generate.codes_page import code_page
+from telex.generate.codes import code_page, explanations
 from telex.generate.json_schema import type_schema
 from telex.generate.pages import dialect_page
 from telex.generate.prompt import prompt, tokens_estimated

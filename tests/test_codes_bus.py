@@ -6,18 +6,13 @@ from pathlib import Path
 import pytest
 
 from telex.bus.local import LocalBus
-from telex.bus.receive import lease_lost
 from telex.client import SyncBus
 from telex.delivery import membership
 from telex.delivery.routing import role_at, route
-from telex.errors import LeaseLost
-from telex.generate.codes import bus_explanations
-from telex.generate.codes_page import code_page
-from telex.model.delivery import Delivery
+from telex.generate.codes import bus_explanations, code_page
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.roster import Member, roster_of
-from telex.ports.store import SettleResult
 from telex.stores.memory import MemoryStore
 from telex.surfaces.cli.usage import DONE, REFUSED
 from telex.testing import FakeClock
@@ -136,27 +131,6 @@ def test_nobody_is_sent_to_a_name_or_role_that_would_be_refused_again(roster: ob
 def test_a_role_that_nobody_has_gets_nothing_all_the_same() -> None:
     assert role_at("role:lead", OPEN) is None
     assert role_at("all:dev", OPEN) == "dev"
-
-
-@pytest.mark.parametrize(
-    "state, fence, holder, said",
-    [
-        ("leased", 1, "lead", "the lease has expired: ack the message if the work is done, or receive it again."),
-        ("leased", 1, "ada", "leave it to ada: the lease is not lead's."),
-        ("leased", 2, "ada", "drop the work: the lease has passed on, and the message is with ada now."),
-        ("stored", 1, "lead", "the lease has expired: ack the message if the work is done, or receive it again."),
-        ("stored", 1, None, "drop the work: the lease is over, and the message waits for its next attempt."),
-        ("dead", 2, "ada", "drop the work: the lease has passed on, and the message is dead."),
-        ("withdrawn", 1, "lead", "drop the work: the lease is over, and the message is withdrawn."),
-    ],
-)
-def test_whoever_lost_a_lease_is_told_what_became_of_the_message(
-    state: str, fence: int, holder: str | None, said: str
-) -> None:
-    delivery = Delivery(1, 1, "lead", 3, state, 0.0, 1, fence, holder)  # type: ignore[arg-type]
-    error = lease_lost(SettleResult(False, delivery), 1, "lead")
-    assert isinstance(error, LeaseLost)
-    assert error.say == said
 
 
 # --- whoever has left -------------------------------------------------------------------------------------------------

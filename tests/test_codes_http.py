@@ -12,8 +12,7 @@ import httpx2
 import pytest
 
 import telex
-from telex.generate.codes import check_explanations, explanations, http_explanations
-from telex.generate.codes_page import code_page
+from telex.generate.codes import check_explanations, code_page, explanations, http_explanations
 from telex.model.finding import Finding
 from telex.surfaces.http import app as http_app
 from telex.surfaces.http.allowed_hosts import places

@@ -12,10 +12,8 @@ import pytest
 from telex.client import SyncBus
 from telex.config import Settings
 from telex.connection import connect
-from telex.demo.agents import CAST
-from telex.demo.environment import FOLDER, MARK, SAYS
-from telex.demo.narration import SIGNS, Happening, Scene, StoryEvent
-from telex.demo.runner import playing
+from telex.demo.story import playing
+from telex.demo.team import CAST, FOLDER, MARK, SAYS, SIGNS, Happening, Scene, StoryEvent
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
 from telex.surfaces.cli.main import main

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from telex.generate.page_parts import filled
+from telex.generate.__main__ import filled
 from telex.protocol.verbs import VERBS
 from telex.surfaces.http.http_docs import PAGE, parts
 from tests.curl_commands import typed

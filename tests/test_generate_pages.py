@@ -9,8 +9,7 @@ from telex.dialects.builtin.vbw_company import VBW_COMPANY
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import PRIORITIES, Dialect, OneOf, walk_kinds
-from telex.generate.__main__ import write_files
-from telex.generate.files import files
+from telex.generate.__main__ import files, write_files
 from telex.generate.pages import class_table, dialect_page, overview_page
 from telex.validation.check import CheckPolicy, check
 from tests.user_dialect import OWN

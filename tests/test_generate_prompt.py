@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from telex.dialects import schema
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.builtin.vbw_company import VBW_COMPANY
@@ -14,24 +15,11 @@ from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.rule_language import Node, compile_rule, parse
-from telex.dialects.schema import (
-    Dialect,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    walk_kinds,
-)
+from telex.dialects.schema import Dialect, Fields, Kind, MessageType, walk_kinds
 from telex.generate.json_schema import type_schema
 from telex.generate.prompt import prompt, tokens_estimated
-from telex.generate.roles import may_send
-from telex.generate.rule_text import simplified, written
+from telex.generate.type_view import simplified, written
+from telex.validation.authorization import may_send
 from telex.validation.check import CheckPolicy, check
 from tests.prompt_reader import Lesson, Shape, ShownField, keeps_to_the_rules, make_message, read_prompt, write_message
 from tests.user_dialect import OWN
@@ -40,7 +28,7 @@ DIALECTS = (*BUILT_IN, OWN)
 
 
 def sent_by(dialect: Dialect, role: str) -> list[MessageType]:
-    return [type_ for type_ in dialect.types.values() if may_send(type_, role)]
+    return [type_ for type_ in dialect.types.values() if may_send(role, type_)]
 
 
 SPEAKING = [(dialect, role) for dialect in DIALECTS for role in dialect.roles if sent_by(dialect, role)]
@@ -86,19 +74,19 @@ def test_every_type_the_role_may_send_is_taught_and_no_other(dialect: Dialect, r
 def shape_of(kind: Kind, required: bool = True) -> Shape:
     """The kind as the notation should show it."""
     match kind:
-        case OneOf(values):
+        case schema.OneOf(values):
             return Shape("one of", choices=values)
-        case Text(may_be_empty, most, _):
+        case schema.Text(may_be_empty, most, _):
             return Shape("text", high=most, may_be_empty=may_be_empty and required)
-        case Integer(low, high):
+        case schema.Integer(low, high):
             return Shape("int", low=low, high=high)
-        case Number(low, high):
+        case schema.Number(low, high):
             return Shape("num", low=low, high=high)
-        case ListOf(item):
+        case schema.ListOf(item):
             return Shape("list", inner=shape_of(item))
-        case MapOf(value):
+        case schema.MapOf(value):
             return Shape("map", inner=shape_of(value))
-        case Group(fields):
+        case schema.Group(fields):
             return Shape("object", fields=shown(fields))
     return Shape({"Boolean": "bool", "Timestamp": "time", "Anything": "any"}[type(kind).__name__])
 
@@ -136,7 +124,7 @@ def test_a_dev_is_taught_everything_in_under_450_tokens() -> None:
     for name in names:
         for path, field in walk_kinds(VBW_TYPED.types[name].fields):
             assert path[-1] in text
-            assert not isinstance(field.kind, OneOf) or all(value in text for value in field.kind.values)
+            assert not isinstance(field.kind, schema.OneOf) or all(value in text for value in field.kind.values)
 
 
 def test_tokens_are_estimated_at_four_characters_and_rounded_up() -> None:

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from telex.dialects import schema
 from telex.dialects.schema import (
     BOOLEAN,
     NOTE,
@@ -15,10 +16,7 @@ from telex.dialects.schema import (
     Dialect,
     Field,
     FieldDefault,
-    Group,
     HardRule,
-    Integer,
-    ListOf,
     MessageType,
     fields,
     one_of,
@@ -85,12 +83,12 @@ SMALL = fields(
         "flag": BOOLEAN,
         "note": NOTE,
         "mark": one_of("a", "b", "c"),
-        "count": Integer(),
-        "other": Integer(),
-        "tags": ListOf(NOTE),
-        "marks": ListOf(Group(fields(optional={"mark": NOTE}))),
+        "count": schema.Integer(),
+        "other": schema.Integer(),
+        "tags": schema.ListOf(NOTE),
+        "marks": schema.ListOf(schema.Group(fields(optional={"mark": NOTE}))),
         "open": OPEN,
-        "filled": Integer(),
+        "filled": schema.Integer(),
     }
 )
 

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.schema import (
-    Dialect,
-    Field,
-    Fields,
-    MessageType,
-    OneOf,
-    walk_kinds,
-)
+from telex.dialects.schema import Dialect, Field, Fields, MessageType, OneOf, walk_kinds
 from telex.generate.json_schema import dialect_schema, message_schema, type_schema
 from telex.model.finding import refusals
 from telex.validation.authorization import authorise_recipient, authorise_sender

@@ -12,7 +12,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
-from telex.generate.stubs import builders_stub
+from telex.generate.typings import builders_stub
 from tests.user_dialect import OWN
 
 ROOT = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import Dialect, MessageType, OneOf
-from telex.generate.typescript import typescript
+from telex.generate.typings import typescript
 from tests.user_dialect import OWN
 
 STRICTEST = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022")

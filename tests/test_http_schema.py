@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 from starlette.routing import Route
 
 import telex
-from telex.demo.runner import playing
+from telex.demo.story import playing
 from telex.protocol.verbs import VERBS, work_state_kinds
 from telex.surfaces.http import app_builder
 from telex.surfaces.http.app import Hub

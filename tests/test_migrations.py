@@ -66,10 +66,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, migration: str) -> None:
 def process(store: Path, migration: str = NEXT) -> subprocess.Popen[str]:
     """A later Telex that opens this store, as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", LATER, str(store), migration],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", LATER, str(store), migration], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from telex.generate.pipeline_page import PAGE
 from telex.work.pipeline.machine import MOVES
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.pipeline_team import Crew, but, result, smooth
@@ -162,7 +161,7 @@ def test_hostile_words_in_a_work_are_shown_escaped(begun: Callable[..., Crew], s
 def test_the_machine_is_printed_as_a_table_and_a_diagram(shell: Shell) -> None:
     table = shell("work", "--machine").out
     assert all(move.when in table and move.then in table for move in MOVES)
-    assert shell("work", "--machine", "--mermaid").out in (ROOT / PAGE).read_text(encoding="utf-8")
+    assert shell("work", "--machine", "--mermaid").out in (ROOT / "docs/work.md").read_text(encoding="utf-8")
 
 
 def test_looking_makes_no_store(shell: Shell, tmp_path: Path) -> None:

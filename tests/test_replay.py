@@ -1,4 +1,4 @@
-"""What would a team with other settings have said to a log? Asked at the command line."""
+"""Replay at the command line: other settings, the work before a message, and where a log may be."""
 
 import io
 import json
@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+import telex
 from telex.surfaces.cli.main import main
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, speech_of, team
+from tests.cli_kit import Ran
 from tests.proofs import proves
 from tests.replay_kit import Replay, flowing, hasty, replay, typed
 from tests.shutdown_kit import agrees, request
+from tests.surfaces_kit import Hub, hub
 
-__all__ = ["open_team", "replay", "shell", "team"]
+__all__ = ["hub", "open_team", "replay", "shell", "team"]
 
 
 # --- under other settings ---------------------------------------------------------------------------------------------
@@ -165,3 +168,52 @@ def test_what_the_repository_spoke_against_counts_as_the_team_wants(
     message = {"id": "u1", "at": 1.0, "sender": "dev", "role": "dev", "to": "lead", "raw": raw}
     line = {"telex": 1, "kind": "accepted", "at": 1.0, "detail": {"findings": [finding]}, "message": message}
     assert replay([line], "--team", str(tmp_path / "strict.toml")).code == code
+
+
+# --- where a log is ---------------------------------------------------------------------------------------------------
+
+
+def at(capsys: pytest.CaptureFixture[str], *args: str) -> Ran:
+    return Ran(main(["replay", *args]), *capsys.readouterr())
+
+
+@proves("replay/where")
+def test_a_hub_is_replayed_by_its_address(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    with telex.connect(hub.url) as bus:
+        bus.send("The build is red.", sender="dev", to="lead")
+    [total] = at(capsys, hub.url, "--json").answers
+    assert total["messages"] == 1
+    assert at(capsys, "--store", hub.url, "--json").answers == [total]
+
+
+@proves("replay/where")
+def test_an_address_that_is_no_hubs_is_told_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = at(capsys, "ftp://somewhere/log")
+    assert (ran.code, "no such file" in ran.err, "http://" in ran.err) == (1, False, True)
+
+
+@proves("replay/where")
+@pytest.mark.parametrize("folder", ["project", "project/.telex", "."])
+def test_a_folder_stands_for_the_store_in_it(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with telex.connect(tmp_path / "project" / ".telex" / "telex.db") as bus:
+        bus.send("The build is red.", sender="dev", to="lead")
+    monkeypatch.chdir(tmp_path / "project" if folder == "." else tmp_path)
+    [total] = at(capsys, folder, "--json").answers
+    assert total["messages"] == 1
+
+
+@proves("replay/where")
+def test_of_a_folder_without_a_store_it_is_said_what_was_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with telex.connect(tmp_path / ".telex" / "telex.db") as bus:  # above it, and not the one that was named
+        bus.send("The build is red.", sender="dev", to="lead")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(tmp_path)
+    ran = at(capsys, "empty")
+    assert ran.code == 3
+    assert all(place in ran.err for place in ("no store in empty", "empty/telex.db", "empty/.telex/telex.db"))
+    assert list(empty.iterdir()) == []

@@ -9,19 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.delivery import validator_cache
-from telex.delivery.routing import Participants, route
+from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
-from telex.model.event import Event
-from telex.model.finding import Finding
-from telex.model.roster import Member, roster_of
-from telex.replay import team
-from telex.replay.reader import LogEntry, line_reader
+from telex.model.roster import Member
+from telex.replay import simulate
+from telex.replay.reader import line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.validation.check import STRICT, CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
-from tests.replay_kit import flowing
+from tests.replay_kit import flowing, simulated
 
 Lines = Callable[[int], Iterable[Any]]
 
@@ -61,34 +59,9 @@ CROWDS: dict[str, Lines] = {
 
 
 def played(simulator: Simulator, lines: Iterable[Any]) -> list[SimulatedResult]:
-    """The result of each message in these lines."""
-    read, results = line_reader(BUILT_IN), list[SimulatedResult]()
-    for number, line in enumerate(lines, 1):
-        entry = read(number, line if isinstance(line, bytes) else json.dumps(line).encode())
-        if isinstance(entry, Event):
-            simulator.apply(entry)
-        elif isinstance(entry, LogEntry):
-            results.append(simulator.send(entry))
-    return results
-
-
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many members were looked at since it was last asked."""
-    count, is_here = 0, Member.is_here.fget  # type: ignore[attr-defined]
-
-    def look(member: Member) -> bool:
-        nonlocal count
-        count += 1
-        return bool(is_here(member))
-
-    def counted() -> int:
-        nonlocal count
-        found, count = count, 0
-        return found
-
-    monkeypatch.setattr(Member, "is_here", property(look))
-    return counted
+    read = line_reader(BUILT_IN)
+    texts = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+    return simulated(simulator, [read(number, text) for number, text in enumerate(texts, 1)])
 
 
 @proves("replay/crowd")
@@ -102,22 +75,10 @@ def test_a_log_of_many_agents_refuses_none_of_them(crowd: str) -> None:
 def test_the_number_of_routes_that_are_cached_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
     results = played(Simulator(), crowd)
-    monkeypatch.setattr(team, "ROUTES_MAX", 7)
+    monkeypatch.setattr(simulate, "ROUTES_MAX", 7)
     simulator = Simulator()
     assert played(simulator, crowd) == results
     assert len(simulator._team._replay_routes) <= 7
-
-
-@proves("replay/crowd")
-def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callable[[], int]) -> None:
-    told = []
-    for count in (100, 200):
-        roster = roster_of(Member(f"worker-{number}", f"trade-{number}") for number in range(count))
-        found = route("role:trad-7", Member("worker-1", "trade-1"), roster)
-        assert isinstance(found, Finding)
-        assert (found.code, found.nearest) == ("recipient-unknown", "trade-7")
-        told.append(looks())
-    assert told[1] <= 2 * told[0], "everybody was looked at anew for each role"
 
 
 @proves("replay/crowd")

@@ -169,13 +169,6 @@ def test_a_person_at_a_terminal_sees_how_far_it_has_come(tmp_path: Path, monkeyp
     assert drawn[1] == ""
 
 
-# The peak of a process that was begun by a large one is told as no less than that one's, except in this file.
-PEAK = """import re, resource, sys
-from telex.surfaces.cli.main import main
-assert main(["replay", sys.argv[1]]) == 0
-print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)"""
-
-
 @proves("replay/hostile")
 @pytest.mark.parametrize("sender", ["telex", "lead"])
 @pytest.mark.parametrize("detail", [{"findings": 3, "inboxes": {"a": 1}}, {"findings": ["x", None], "inboxes": [3]}])

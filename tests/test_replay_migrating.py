@@ -108,7 +108,7 @@ def test_a_record_of_which_a_part_could_not_be_written_again_is_left_and_told(tm
     (tmp_path / "old").write_bytes(line)
     ran = _migrated(tmp_path / "old")
     assert (ran.returncode, ran.stdout) == (3, line)
-    assert b"what stands around it could not be written again" in ran.stderr
+    assert b"cannot be written as JSON again" in ran.stderr
 
 
 def _migrated(log: Path) -> "subprocess.CompletedProcess[bytes]":

@@ -15,8 +15,8 @@ from telex.model.message import Message
 from telex.ports.store import Store
 from telex.record import exported
 from telex.replay import time_travel as moment_room
-from telex.replay.reader import Line, LogEntry, line_reader, of_store
-from telex.replay.simulate import SimulatedResult, Simulator
+from telex.replay.reader import line_reader
+from telex.replay.simulate import Simulator
 from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
@@ -24,6 +24,7 @@ from telex.surfaces.cli.output import json_line
 from telex.validation.check import CheckPolicy
 from tests.bus_team import speech_of
 from tests.proofs import proves
+from tests.replay_kit import simulated, simulated_events
 from tests.replay_story import STORIES, Story, told
 from tests.story_settings import FEWER
 from tests.test_work_state import DIALECTS, book_of
@@ -91,16 +92,6 @@ def codes(findings: Any) -> list[str]:
     return sorted(finding["code"] for finding in findings if finding.get("severity", "refusal") == "refusal")
 
 
-def judged(simulator: Simulator, lines: list[Line]) -> list[SimulatedResult]:
-    found = []
-    for line in lines:
-        if isinstance(line, Event):
-            simulator.apply(line)
-        elif isinstance(line, LogEntry):
-            found.append(simulator.send(line))
-    return found
-
-
 def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Message]]:
     return [(event, message) for event, message in events if message is not None and event.seq == message.seq]
 
@@ -110,7 +101,7 @@ def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Mes
 def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any], strict: bool) -> None:
     story = Story(MemoryStore(), strict=strict).play(acts)
     events, simulator = story.events(), Simulator(CheckPolicy(strict=strict))
-    verdicts = judged(simulator, [of_store(*one) for one in events])
+    verdicts = simulated_events(simulator, events)
     for (event, message), verdict in zip(brought(events), verdicts, strict=True):
         if verdict.verdict == "own":
             continue
@@ -127,4 +118,4 @@ def test_an_export_is_judged_like_its_store(acts: list[Any]) -> None:
     events = Story(MemoryStore()).play(acts).events()
     read = line_reader(BUILT_IN)
     lines = [read(number, json_line(exported(*one)).encode()) for number, one in enumerate(events, 1)]
-    assert judged(Simulator(), lines) == judged(Simulator(), [of_store(*event) for event in events])
+    assert simulated(Simulator(), lines) == simulated_events(Simulator(), events)

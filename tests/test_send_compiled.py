@@ -14,7 +14,7 @@ from telex.ports.bus import Receipt
 from telex.ports.store import EVERYTHING, Store
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.testing.sim_messages import SimHeader, written
+from telex.testing.sim_team import SimHeader, written
 from telex.validation.check import CheckPolicy
 from tests.bus_team import codes, each
 

@@ -7,11 +7,9 @@ import pytest
 
 from telex.client import SyncBus
 from telex.connection import connect
-from telex.demo import loop
-from telex.demo.agents import DemoTeam
-from telex.demo.environment import prepare
-from telex.demo.loop import LoopBus, LoopProject, WallClock, keep_playing
-from telex.demo.story import play
+from telex.demo import story as loop
+from telex.demo.story import keep_playing
+from telex.demo.team import DemoTeam, prepare
 from telex.model.limits import LIMITS
 from tests.proofs import proves
 
@@ -80,15 +78,3 @@ def test_a_round_that_somebody_spoilt_is_told_and_the_next_one_begins(
 def test_the_store_of_the_demo_keeps_an_hour_and_no_more() -> None:
     assert loop.SETTINGS.limits.retention_seconds <= 3_600.0
     assert loop.ROUNDS_MAX <= 1_000
-
-
-def test_only_the_plan_is_renamed_and_nothing_that_looks_like_it(tmp_path: Path) -> None:
-    with connect(tmp_path / "telex.db", settings=BRISK) as bus:
-        third = LoopBus(bus, 3)
-        told = {"a": "1-1", "b": ["1-1-T2 is blocked", "2026-11-16T01-1"], "c": 1, "d": "11-1 1-10 x1-1 1-1-1"}
-        assert third._told(told) == {
-            "a": "3-1", "b": ["3-1-T2 is blocked", "2026-11-16T01-1"], "c": 1, "d": "11-1 1-10 x1-1 1-1-1",
-        }  # fmt: skip
-        clock = WallClock(threading.Event())
-        company = DemoTeam(third, clock, LoopProject(str(tmp_path), clock, 3))
-        next(play(company))

@@ -22,12 +22,12 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
     "false-duplicate": "was called a duplicate",
     "last-in-first-out": "was offered in",
     "no-priorities": "was offered in",
-    "no-reports": "was told 0 of",
-    "no-attempts": "its events tell",
+    "no-reports": "got 0 of",
+    "no-attempts": "its events give",
     "ack-forgotten": "was offered again after its ack",
     "other-bytes": "with other bytes",
-    "two-hands": "in two hands at once",
-    "no-lease-expiry": "since its lease ran out",
+    "two-hands": "two leases at once",
+    "no-lease-expiry": "but its lease expired",
 }
 
 

@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from telex.translation.mapping_tables import pairs
 
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import ANY, Dialect
-from telex.generate import migration, translation_matrix
+from telex.generate.translation_tables import distinct, matrix
 from telex.trace.text import cells
-from telex.translation.mappings import pairs
-from telex.translation.roles import counterpart
+from telex.translation.envelope import counterpart
 from telex.validation.check import CheckPolicy, check
 from tests.cli_kit import SAMPLES, UPDATE, WRONG_CASE, Run, example, process, put, run, terminal
 from tests.proofs import proves
@@ -285,11 +285,11 @@ def test_the_matrix_can_be_asked_for_one_dialect_and_for_ones_own(run: Run) -> N
 
 @proves("rendering/matrix/page")
 def test_the_page_has_the_matrix_with_its_counts() -> None:
-    page = (SAMPLES.parent / translation_matrix.PAGE).read_text(encoding="utf-8")
+    page = (SAMPLES.parent / "docs/translation.md").read_text(encoding="utf-8")
     shown = re.findall(r"\[\w+\]\(dialects/[\w.-]+\.md#\w+\) \d+/\d+/\d+", page)
-    listed = [entry for entry in translation_matrix.distinct(translation_matrix.matrix()) if entry.becomes]
+    listed = [entry for entry in distinct(matrix()) if entry.becomes]
     assert len(shown) == len(listed) >= 60
-    version = (SAMPLES.parent / migration.PAGE).read_text(encoding="utf-8")
+    version = (SAMPLES.parent / "docs/migration-vbw-2.0.md").read_text(encoding="utf-8")
     for row in ("| `$.task` | `$.payload.task_id` |  |", "| `$.payload.commit` | `$.commit` |  |"):
         assert row in version
     assert all(f"| [{name}](" in version for name in ("debugger_report", "shutdown_request", "plan_contract"))

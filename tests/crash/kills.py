@@ -12,6 +12,7 @@ import ctypes
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,12 +20,13 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from telex.ports.bus import Bus
 from tests.crash.agents import LEASE_SECONDS, NAMES, Reader, Sender, run, with_bus
 from tests.crash.mutations import PLANTS
 from tests.crash.verdict import Verdict, judge
+from tests.crash.work_verdict import BookVerdict
 
 PAUSE_SECONDS = (0.02, 0.18)  # between one blow and the next
 PR_SET_PDEATHSIG = 1  # from linux/prctl.h
@@ -131,17 +133,37 @@ def torture(folder: Path, kills: int, seed: int, plant: str | None = None) -> Ve
     return asyncio.run(judge(folder, killer.kills, killer.stops))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200)
+def main(doc: str, run_kills: Callable[..., Verdict | BookVerdict], plants: Sequence[str], kills: int) -> int:
+    """Command line of the kills: prints the verdict as JSON, and fails if a promise was broken."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=kills)
     parser.add_argument("--seed", type=int, default=Random().randrange(10**6))
-    parser.add_argument("--plant", choices=PLANTS)
-    asked = parser.parse_args()
+    parser.add_argument("--plant", choices=plants)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="telex-kills-") as folder:
-        verdict = torture(Path(folder), asked.kills, asked.seed, asked.plant)
-    print(json.dumps({"seed": asked.seed, "kept": verdict.kept, **verdict._asdict()}, indent=1))
-    return 0 if verdict.kept else 1
+        verdict = run_kills(Path(folder), options.kills, options.seed, options.plant)
+    print(json.dumps({"seed": options.seed, "right": verdict.right, **verdict._asdict()}, indent=1))
+    return 0 if verdict.right else 1
+
+
+def tortured(module: str, kills: int, seed: int, *more: str) -> dict[str, Any]:
+    """The verdict of a process that kills others: it forks, and a test process may have threads."""
+    command = [sys.executable, "-m", module, "--kills", str(kills), "--seed", str(seed), *more]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.stdout, ran.stderr
+    verdict: dict[str, Any] = json.loads(ran.stdout)
+    assert verdict["right"] is (ran.returncode == 0)
+    return verdict
+
+
+def finds(plant: str, module: str, seed: int, kills: Sequence[int], seen: Sequence[str]) -> bool:
+    """Whether a planted bug is found. How the processes meet is up to the machine, so several runs are tried."""
+    for count in kills:
+        verdict = tortured(module, count, seed, "--plant", plant)
+        if any(verdict[name] for name in seen):
+            return not verdict["right"]
+    return False
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__ or "", torture, tuple(PLANTS), 200))

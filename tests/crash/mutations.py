@@ -45,8 +45,4 @@ def _replace(verb: str, method: Callable[..., Any]) -> None:
     setattr(SqliteStore, verb, method)
 
 
-PLANTS: dict[str, Callable[[], None]] = {
-    "no-fencing": no_fencing,
-    "dedup-off": dedup_off,
-    "read-is-ack": read_is_ack,
-}
+PLANTS: dict[str, Callable[[], None]] = {"no-fencing": no_fencing, "dedup-off": dedup_off, "read-is-ack": read_is_ack}

@@ -82,12 +82,7 @@ def test_a_name_that_changes_while_a_sync_runs_is_not_covered_by_it() -> None:
 def test_names_survive_in_the_order_in_which_they_changed(cut: Cut) -> None:
     acts: list[Act] = [Create("one"), Sync("one", 1), Create("two"), Rename("two", "three"), Unlink("one")]
     seen = {frozenset(image) for image in images(acts, cut)}
-    assert seen == {
-        frozenset({"one"}),
-        frozenset({"one", "two"}),
-        frozenset({"one", "three"}),
-        frozenset({"three"}),
-    }
+    assert seen == {frozenset({"one"}), frozenset({"one", "two"}), frozenset({"one", "three"}), frozenset({"three"})}
 
 
 # --- several processes, whose calls overlap ---------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
     integrity: str
 
     @property
-    def kept(self) -> bool:
+    def right(self) -> bool:
         broken = self.lost or self.acked_twice or self.late or self.undone
         return not broken and self.integrity == "ok" and self.acked >= ACKS_PER_KILL_MIN * self.kills
 

@@ -6,11 +6,9 @@ Afterwards the book is compared with the log, and both with what the processes w
 JSON and exits with 1 if anything is not as it should be.
 """
 
-import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +23,7 @@ from telex.work.actions import FOLDS
 from telex.work.pipeline.state import OPEN
 from telex.work.snapshots import encode_state
 from tests.crash.agents import SETTINGS
-from tests.crash.kills import Killer, die_with_parent
+from tests.crash.kills import Killer, die_with_parent, main
 from tests.crash.work_agents import NAMES, WITNESS, crew_turn, run, talker
 from tests.crash.work_verdict import BookVerdict, judge
 
@@ -105,17 +103,5 @@ def torture(folder: Path, kills: int, seed: int, plant: str | None = None) -> Bo
     return judge(folder, killer.kills, unfinished, live, seen)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=Random().randrange(10**6))
-    parser.add_argument("--plant", choices=PLANTS)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="telex-book-kills-") as folder:
-        verdict = torture(Path(folder), asked.kills, asked.seed, asked.plant)
-    print(json.dumps({"seed": asked.seed, "right": verdict.right, **verdict._asdict()}, indent=1))
-    return 0 if verdict.right else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__ or "", torture, tuple(PLANTS), 40))

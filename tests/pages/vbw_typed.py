@@ -188,12 +188,7 @@ EXAMPLES = [
         "shutdown_response",
         "shut-resp-001",
         "dev",
-        {
-            "request_id": "shut-001",
-            "approve": True,
-            "final_status": "complete|idle|in_progress",
-            "pending_work": "",
-        },
+        {"request_id": "shut-001", "approve": True, "final_status": "complete|idle|in_progress", "pending_work": ""},
         task="",
         final_status="idle",
     ),

@@ -1,6 +1,6 @@
 """build-flow 1.0 as its page has it."""
 
-from tests.tables.notation import Notation, Row, Table
+from tests.tables.notation import Notation, Row, Table, lists, texts
 from tests.tables.rules import ABSENT, Rule
 
 
@@ -40,9 +40,7 @@ BUILD_FLOW = Table(
             "TASK_ASSIGNMENT",
             "STATUS",
             {
-                "taskId": "text",
-                "title": "text",
-                "description": "text",
+                **texts("taskId title description"),
                 "phase": "number",
                 "dependencies": ["text"],
                 "context": {
@@ -86,9 +84,7 @@ BUILD_FLOW = Table(
             {
                 "taskId": "text",
                 "decision": "APPROVED|REJECTED|CONDITIONAL",
-                "reasons": ["text"],
-                "conditions?": ["text"],
-                "suggestions?": ["text"],
+                **lists("reasons conditions? suggestions?"),
             },
         ),
         _row(
@@ -165,10 +161,7 @@ BUILD_FLOW = Table(
                         "recommendations": ["text"],
                     },
                     "documentation": {
-                        "gaps": ["text"],
-                        "conflicts": ["text"],
-                        "outdated": ["text"],
-                        "updated": ["text"],
+                        **lists("gaps conflicts outdated updated"),
                     },
                     "codeQuality?": {"technicalDebt": ["text"], "patterns": ["text"], "dependencies": ["text"]},
                 },
@@ -180,11 +173,7 @@ BUILD_FLOW = Table(
         _row(
             "MESSAGE_ERROR",
             "ERROR",
-            {
-                "originalMessageId": "text",
-                "errorType": "INVALID_FORMAT|UNKNOWN_TYPE|MISSING_FIELD",
-                "details": "text",
-            },
+            {"originalMessageId": "text", "errorType": "INVALID_FORMAT|UNKNOWN_TYPE|MISSING_FIELD", "details": "text"},
         ),
     ),
 )

@@ -46,6 +46,21 @@ class Row(NamedTuple):
     bare: dict[str, Any] = {}  # noqa: RUF012  # the same for a sample without its optional fields
 
 
+def row(head: str, fields: dict[str, Notation], **more: Any) -> Row:
+    """A row whose first columns are written in one text: type | senders | receivers | priority."""
+    type_, senders, receivers, priority = head.split(" | ")
+    return Row(type_, senders, receivers, priority, fields, **more)
+
+
+def texts(names: str) -> dict[str, Notation]:
+    return dict.fromkeys(names.split(), "text")
+
+
+def lists(names: str) -> dict[str, Notation]:
+    """Lists of text."""
+    return {name: ["text"] for name in names.split()}
+
+
 class Table(NamedTuple):
     name: str
     version: str

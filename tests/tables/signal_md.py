@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.tables.notation import Row, Table
+from tests.tables.notation import Row, Table, row
 from tests.tables.rules import ABSENT, Rule
 
 MAKERS = "worker debugger documenter"
@@ -35,11 +35,8 @@ SIGNAL_MD = Table(
     known_by={"task": "task"},
     roles=f"{AGENTS} orchestrator",
     rows=(
-        Row(
-            "worker_submission",
-            MAKERS,
-            "orchestrator",
-            "STATUS",
+        row(
+            f"worker_submission | {MAKERS} | orchestrator | STATUS",
             {
                 "signal": "rfr|blocked|escalate",
                 "files_changed": ["text"],
@@ -47,11 +44,8 @@ SIGNAL_MD = Table(
                 "ac_coverage?": {"*": "pass|fail|partial|na"},
             },
         ),
-        Row(
-            "review_verdict",
-            "reviewer",
-            "orchestrator",
-            "VALIDATION",
+        row(
+            "review_verdict | reviewer | orchestrator | VALIDATION",
             {
                 "signal": VERDICT,
                 "critical_count": "0..",
@@ -60,11 +54,8 @@ SIGNAL_MD = Table(
                 "ac_coverage": {"*": "pass|fail"},
             },
         ),
-        Row(
-            "audit_verdict",
-            "auditor",
-            "orchestrator",
-            "VALIDATION",
+        row(
+            "audit_verdict | auditor | orchestrator | VALIDATION",
             {
                 "signal": VERDICT,
                 "security_findings": {"critical": "0..", "high": "0..", "medium": "0..", "low": "0.."},
@@ -73,11 +64,8 @@ SIGNAL_MD = Table(
                 "typecheck_status?": "pass|fail|skipped",
             },
         ),
-        Row(
-            "triage_result",
-            "architect",
-            "orchestrator",
-            "STATUS",
+        row(
+            "triage_result | architect | orchestrator | STATUS",
             {
                 "signal": "triage_complete|blocked|escalate",
                 "tier": "0..3",
@@ -87,11 +75,8 @@ SIGNAL_MD = Table(
             sample={"research_count": 2},
             bare={"research_needed": False},
         ),
-        Row(
-            "plan_result",
-            "architect",
-            "orchestrator",
-            "STATUS",
+        row(
+            "plan_result | architect | orchestrator | STATUS",
             {
                 "signal": "plan_complete|blocked|escalate",
                 "plan_file": "text",
@@ -101,11 +86,8 @@ SIGNAL_MD = Table(
                 "step_count?": "0..",
             },
         ),
-        Row(
-            "research_result",
-            "researcher",
-            "orchestrator",
-            "STATUS",
+        row(
+            "research_result | researcher | orchestrator | STATUS",
             {
                 "signal": "research_complete|blocked|escalate",
                 "topic": "text",
@@ -113,19 +95,13 @@ SIGNAL_MD = Table(
                 "has_gotchas?": "bool",
             },
         ),
-        Row(
-            "task_assignment",
-            "orchestrator",
-            MAKERS,
-            "STATUS",
+        row(
+            f"task_assignment | orchestrator | {MAKERS} | STATUS",
             {"signal": "=execute", "task?": "text", "plan_file?": "text", "wave?": "0..", "step?": "0.."},
             reply="worker_submission",
         ),
-        Row(
-            "revision_request",
-            "orchestrator",
-            MAKERS,
-            "VALIDATION",
+        row(
+            f"revision_request | orchestrator | {MAKERS} | VALIDATION",
             {
                 "signal": "=revise",
                 "iteration": "1..",
@@ -138,11 +114,8 @@ SIGNAL_MD = Table(
         Row("approval", "orchestrator", MAKERS, "VALIDATION", {"signal": "=lgtm"}),
         Row("triage_request", "orchestrator", "architect", "STATUS", {"signal": "=execute"}, reply="triage_result"),
         Row("architecture_request", "orchestrator", "architect", "STATUS", {"signal": "=plan"}, reply="plan_result"),
-        Row(
-            "research_request",
-            "orchestrator",
-            "researcher",
-            "STATUS",
+        row(
+            "research_request | orchestrator | researcher | STATUS",
             {"signal": "=research", "topic": "text"},
             reply="research_result",
         ),

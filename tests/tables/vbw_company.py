@@ -1,6 +1,6 @@
 """vbw-company 1.0 as its page has it."""
 
-from tests.tables.notation import Notation, Row, Table
+from tests.tables.notation import Notation, Table, row, texts
 from tests.tables.rules import Rule, complete_without_commit, more_checks_than_there_are, pass_with_failures
 
 REPORT: dict[str, Notation] = {"artifact?": "text", "committed?": "bool"}
@@ -25,11 +25,8 @@ VBW_COMPANY = Table(
     roles="architect lead senior dev qa-lead qa-code security scout debugger",
     sender="from",
     rows=(
-        Row(
-            "architecture_design",
-            "architect",
-            "lead",
-            "STATUS",
+        row(
+            "architecture_design | architect | lead | STATUS",
             {
                 "phase": "text",
                 "artifact": "text",
@@ -38,38 +35,24 @@ VBW_COMPANY = Table(
                 "committed?": "bool",
             },
         ),
-        Row(
-            "senior_spec",
-            "senior",
-            "lead",
-            "STATUS",
+        row(
+            "senior_spec | senior | lead | STATUS",
             {"plan_id": "text", "tasks_enriched": "0..", "concerns?": ["text"], "committed?": "bool"},
         ),
-        Row(
-            "dev_progress",
-            "dev",
-            "senior",
-            "STATUS",
+        row(
+            "dev_progress | dev | senior | STATUS",
             {
-                "task": "text",
-                "plan_id": "text",
-                "commit": "text",
+                **texts("task plan_id commit"),
                 "status": "complete|partial|failed",
                 "concerns?": ["text"],
             },
         ),
-        Row(
-            "dev_blocker",
-            "dev",
-            "senior",
-            "ERROR",
+        row(
+            "dev_blocker | dev | senior | ERROR",
             {"task": "text", "plan_id": "text", "blocker": "text", "needs": "text", "attempted?": ["text"]},
         ),
-        Row(
-            "code_review_result",
-            "senior",
-            "lead",
-            "VALIDATION",
+        row(
+            "code_review_result | senior | lead | VALIDATION",
             {
                 "plan_id": "text",
                 "result": "approve|changes_requested",
@@ -79,11 +62,8 @@ VBW_COMPANY = Table(
                 **REPORT,
             },
         ),
-        Row(
-            "qa_result",
-            "qa-lead",
-            "lead",
-            "VALIDATION",
+        row(
+            "qa_result | qa-lead | lead | VALIDATION",
             {
                 "tier": "quick|standard|deep",
                 "result": "PASS|FAIL|PARTIAL",
@@ -93,11 +73,8 @@ VBW_COMPANY = Table(
             },
             sample={"result": "FAIL"},
         ),
-        Row(
-            "qa_code_result",
-            "qa-code",
-            "lead",
-            "VALIDATION",
+        row(
+            "qa_code_result | qa-code | lead | VALIDATION",
             {
                 "result": "PASS|FAIL|PARTIAL",
                 "tests": {"passed": "0..", "failed": "0..", "skipped": "0.."},
@@ -107,11 +84,8 @@ VBW_COMPANY = Table(
                 **REPORT,
             },
         ),
-        Row(
-            "security_audit",
-            "security",
-            "lead",
-            "VALIDATION",
+        row(
+            "security_audit | security | lead | VALIDATION",
             {
                 "result": "PASS|FAIL|WARN",
                 "findings": "0..",
@@ -120,22 +94,16 @@ VBW_COMPANY = Table(
                 **REPORT,
             },
         ),
-        Row(
-            "scout_findings",
-            "scout",
-            "lead",
-            "STATUS",
+        row(
+            "scout_findings | scout | lead | STATUS",
             {
                 "domain": "tech-stack|architecture|quality|concerns",
                 "findings": [{"query": "text", "finding": "text", "confidence": "high|medium|low"}],
                 **REPORT,
             },
         ),
-        Row(
-            "debugger_report",
-            "debugger",
-            "lead",
-            "STATUS",
+        row(
+            "debugger_report | debugger | lead | STATUS",
             {
                 "hypothesis": "text",
                 "evidence_for": ["text"],
@@ -145,11 +113,9 @@ VBW_COMPANY = Table(
                 "artifact?": "text",
             },
         ),
-        Row(
-            "escalation",
-            "dev architect lead senior qa-lead qa-code security scout debugger",
-            "senior lead architect human",
-            "ESCALATION",
+        row(
+            "escalation | dev architect lead senior qa-lead qa-code security scout debugger"
+            " | senior lead architect human | ESCALATION",
             {
                 "from": "dev|architect|lead|senior|qa-lead|qa-code|security|scout|debugger",
                 "to": "senior|lead|architect|human|dev|qa-lead|qa-code|security|scout|debugger",

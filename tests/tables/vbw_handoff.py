@@ -1,6 +1,6 @@
 """vbw-handoff 1.0 as its page has it."""
 
-from tests.tables.notation import Row, Table
+from tests.tables.notation import Table, row, texts
 from tests.tables.rules import Rule, complete_without_commit, more_checks_than_there_are, pass_with_failures
 
 LEVELS = "high|medium|low"
@@ -11,11 +11,8 @@ VBW_HANDOFF = Table(
     known_by={"correlation": "task", "task": "task"},
     roles="lead dev qa scout debugger",
     rows=(
-        Row(
-            "scout_findings",
-            "scout",
-            "lead",
-            "STATUS",
+        row(
+            "scout_findings | scout | lead | STATUS",
             {
                 "domain": "tech-stack|architecture|quality|concerns",
                 "documents": [{"name": "text", "content": "text"}],
@@ -24,31 +21,20 @@ VBW_HANDOFF = Table(
                 "cross_cutting?": [{"target_domain": "text", "finding": "text", "relevance": LEVELS}],
             },
         ),
-        Row(
-            "dev_progress",
-            "dev",
-            "lead",
-            "STATUS",
+        row(
+            "dev_progress | dev | lead | STATUS",
             {
-                "task": "text",
-                "plan_id": "text",
-                "commit": "text",
+                **texts("task plan_id commit"),
                 "status": "complete|partial|failed",
                 "concerns?": ["text"],
             },
         ),
-        Row(
-            "dev_blocker",
-            "dev",
-            "lead",
-            "ERROR",
+        row(
+            "dev_blocker | dev | lead | ERROR",
             {"task": "text", "plan_id": "text", "blocker": "text", "needs": "text", "attempted?": ["text"]},
         ),
-        Row(
-            "qa_result",
-            "qa",
-            "lead",
-            "VALIDATION",
+        row(
+            "qa_result | qa | lead | VALIDATION",
             {
                 "tier": "quick|standard|deep",
                 "result": "PASS|FAIL|PARTIAL",
@@ -58,11 +44,8 @@ VBW_HANDOFF = Table(
             },
             sample={"result": "FAIL"},
         ),
-        Row(
-            "debugger_report",
-            "debugger",
-            "lead",
-            "STATUS",
+        row(
+            "debugger_report | debugger | lead | STATUS",
             {
                 "hypothesis": "text",
                 "evidence_for": ["text"],

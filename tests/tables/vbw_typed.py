@@ -1,6 +1,6 @@
 """vbw-typed 2.0 as its page has it."""
 
-from tests.tables.notation import Row, Table
+from tests.tables.notation import Table, lists, row, texts
 from tests.tables.rules import ABSENT, Rule, complete_without_commit, more_checks_than_there_are, pass_with_failures
 
 ROLES = "lead|dev|qa|scout|debugger|architect|docs"
@@ -32,11 +32,8 @@ VBW_TYPED = Table(
         "target_role?": ROLES,
     },
     rows=(
-        Row(
-            "scout_findings",
-            "scout",
-            "lead architect",
-            "STATUS",
+        row(
+            "scout_findings | scout | lead architect | STATUS",
             {
                 "domain": "tech-stack|architecture|quality|concerns",
                 "documents": [{"name": "text", "content": "text"}],
@@ -44,37 +41,21 @@ VBW_TYPED = Table(
                 "confidence_rationale?": "text",
             },
         ),
-        Row(
-            "plan_contract",
-            "lead architect",
-            "dev qa scout debugger docs",
-            "STATUS",
+        row(
+            "plan_contract | lead architect | dev qa scout debugger docs | STATUS",
             {
-                "plan_id": "text",
-                "phase_id": "text",
-                "objective": "text",
-                "tasks": ["text"],
-                "allowed_paths": ["text"],
-                "must_haves": ["text"],
-                "forbidden_paths?": ["text"],
-                "depends_on?": ["text"],
-                "verification_checks?": ["text"],
+                **texts("plan_id phase_id objective"),
+                **lists("tasks allowed_paths must_haves forbidden_paths? depends_on? verification_checks?"),
                 "token_budget?": "1..",
             },
         ),
         # our own: the page has no message that ends a contract
-        Row(
-            "contract_close",
-            "lead architect",
-            "lead architect dev qa scout debugger docs",
-            "STATUS",
+        row(
+            "contract_close | lead architect | lead architect dev qa scout debugger docs | STATUS",
             {"plan_id": "text", "reason?": "text"},
         ),
-        Row(
-            "execution_update",
-            "dev docs",
-            "lead",
-            "STATUS",
+        row(
+            "execution_update | dev docs | lead | STATUS",
             {
                 "plan_id": "text",
                 "task_id": "text",
@@ -85,25 +66,16 @@ VBW_TYPED = Table(
                 "evidence?": "text",
             },
         ),
-        Row(
-            "blocker_report",
-            "dev debugger docs",
-            "lead",
-            "ERROR",
+        row(
+            "blocker_report | dev debugger docs | lead | ERROR",
             {
-                "plan_id": "text",
-                "task_id": "text",
-                "blocker": "text",
-                "needs": "text",
+                **texts("plan_id task_id blocker needs"),
                 "attempted?": ["text"],
                 "severity?": "blocking|degraded|informational",
             },
         ),
-        Row(
-            "qa_verdict",
-            "qa",
-            "lead",
-            "VALIDATION",
+        row(
+            "qa_verdict | qa | lead | VALIDATION",
             {
                 "tier": "quick|standard|deep",
                 "result": "PASS|FAIL|PARTIAL",
@@ -114,11 +86,8 @@ VBW_TYPED = Table(
             },
             sample={"result": "FAIL"},
         ),
-        Row(
-            "approval_request",
-            "dev lead",
-            "lead architect",
-            "VALIDATION",
+        row(
+            "approval_request | dev lead | lead architect | VALIDATION",
             {
                 "subject": "text",
                 "request_type": "scope_change|plan_approval|gate_override",
@@ -128,11 +97,8 @@ VBW_TYPED = Table(
             },
             reply="approval_response",
         ),
-        Row(
-            "approval_response",
-            "lead architect",
-            "dev lead docs",
-            "VALIDATION",
+        row(
+            "approval_response | lead architect | dev lead docs | VALIDATION",
             {
                 "request_id": "text",
                 "approved": "bool",
@@ -141,19 +107,13 @@ VBW_TYPED = Table(
                 "modifications?": ["text"],
             },
         ),
-        Row(
-            "shutdown_request",
-            "lead",
-            "dev qa scout lead debugger docs",
-            "ESCALATION",
+        row(
+            "shutdown_request | lead | dev qa scout lead debugger docs | ESCALATION",
             {"reason": "phase_complete|plan_complete|user_abort", "team_name": "text"},
             reply="shutdown_response",
         ),
-        Row(
-            "shutdown_response",
-            "dev qa scout lead debugger docs",
-            "lead",
-            "VALIDATION",
+        row(
+            "shutdown_response | dev qa scout lead debugger docs | lead | VALIDATION",
             {
                 "request_id": "text",
                 "approve": "bool",

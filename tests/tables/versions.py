@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.tables.notation import Notation, Row, Table
+from tests.tables.notation import Notation, Row, Table, row, texts
 from tests.tables.rules import ABSENT, Rule, checks
 from tests.tables.signal_md import GRAVE, MAKERS, PASSES, SIGNAL_MD
 from tests.tables.vbw_typed import VBW_TYPED
@@ -17,13 +17,7 @@ DETAIL: dict[str, Notation] = {
     "description?": "text",
     "evidence?": "text",
     "exists?": "bool",
-    "contains?": "text",
-    "from?": "text",
-    "to?": "text",
-    "via?": "text",
-    "file?": "text",
-    "detail?": "text",
-    "plan_ref?": "text",
+    **texts("contains? from? to? via? file? detail? plan_ref?"),
 }
 
 
@@ -56,11 +50,8 @@ VBW_TYPED_2_1 = VBW_TYPED._replace(
             {**ISSUES, "plans_verified?": ["text"], "checks_detail?": [DETAIL]},
             sample={"result": "FAIL", "checks": checks(1, 0, 1)},
         ),
-        Row(
-            "debugger_report",
-            "debugger",
-            "lead",
-            "STATUS",
+        row(
+            "debugger_report | debugger | lead | STATUS",
             {
                 "hypothesis": "text",
                 "evidence_for": ["text"],
@@ -71,19 +62,13 @@ VBW_TYPED_2_1 = VBW_TYPED._replace(
                 **ISSUES,
             },
         ),
-        Row(
-            "tests_ready",
-            "qa-author",
-            "lead dev",
-            "STATUS",
+        row(
+            "tests_ready | qa-author | lead dev | STATUS",
             {"plan_id": "text", "test_files": ["text"], "failing_test_count": "0..", "test_command": "text"},
         ),
         VBW_TYPED.row("shutdown_request")._replace(receivers=TEAMMATES),
-        Row(
-            "shutdown_response",
-            TEAMMATES,
-            "lead",
-            "VALIDATION",
+        row(
+            f"shutdown_response | {TEAMMATES} | lead | VALIDATION",
             {
                 "request_id": "text",
                 "approved": "bool",
@@ -116,7 +101,7 @@ VBW_TYPED_2_1_RULES = [
         "warning",
         broken=[{"author_role": "debugger"}],
         kept=[{"author_role": "dev"}, {"author_role": "docs"}],
-    ),
+    )
 ]
 
 THREE_TIERS = f"{MAKERS} grunt senior"
@@ -153,5 +138,5 @@ SIGNAL_MD_1_1_RULES = [
         broken=[{"signal": signal, **grave} for signal in PASSES for grave in (*GRAVE, HIGH)],
         kept=[{"signal": "fail", **grave} for grave in (*GRAVE, HIGH)]
         + [{"signal": "pass", "security_findings.medium": 3}],
-    ),
+    )
 ]

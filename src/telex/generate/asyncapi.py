@@ -9,24 +9,29 @@ from typing import Any
 
 from telex.dialects.schema import ANY, Dialect, MessageType, kind_at
 from telex.generate.json_schema import message_schema
-from telex.generate.role_view import receivers_from
-from telex.generate.roles import participants
+from telex.generate.type_view import participants, receivers_from
 
-ASYNCAPI_VERSION = "3.0.0"
 CONTENT_TYPES = {"json": "application/json", "front-matter": "text/markdown", "text": "text/markdown"}
 
 [EVERYONE] = ANY
 
 
 def asyncapi(dialect: Dialect) -> dict[str, Any]:
-    """The whole document."""
+    inboxes = {
+        role: [type_ for type_ in dialect.types.values() if role in type_.receivers]
+        for role in (*participants(dialect), EVERYONE)
+    }
+    inboxes = {role: types for role, types in inboxes.items() if types}
     return {
-        "asyncapi": ASYNCAPI_VERSION,
+        "asyncapi": "3.0.0",
         "id": f"urn:telex:{dialect.base}:{dialect.version}",
         "info": {"title": dialect.base, "version": dialect.version, "description": dialect.purpose},
         "defaultContentType": CONTENT_TYPES[dialect.form],
-        "channels": {_channel_id(role): _channel(dialect, role) for role in _inboxes(dialect)},
-        "operations": _receiving(dialect) | _sending(dialect),
+        "channels": {_channel_id(role): _channel(dialect, role, types) for role, types in inboxes.items()},
+        "operations": {
+            f"{_label(role)}-receives": _operation("receive", role, types) for role, types in inboxes.items()
+        }
+        | _sends(dialect, list(inboxes)),
         "components": {"messages": {name: _message(dialect, type_) for name, type_ in dialect.types.items()}},
     }
 
@@ -34,22 +39,12 @@ def asyncapi(dialect: Dialect) -> dict[str, Any]:
 # --- channels ------------------------------------------------------------------------------------------------------
 
 
-def _inboxes(dialect: Dialect) -> list[str]:
-    """Every role that receives a type, and `EVERYONE` if any agent may receive one."""
-    return [role for role in (*participants(dialect), EVERYONE) if _received(dialect, role)]
-
-
-def _received(dialect: Dialect, role: str) -> list[MessageType]:
-    return [type_ for type_ in dialect.types.values() if role in type_.receivers]
-
-
 def _channel_id(role: str) -> str:
     return "inbox" if role == EVERYONE else f"inbox-{role}"
 
 
-def _channel(dialect: Dialect, role: str) -> dict[str, Any]:
-    names = [type_.name for type_ in _received(dialect, role)]
-    messages = {name: {"$ref": f"#/components/messages/{name}"} for name in names}
+def _channel(dialect: Dialect, role: str, types: list[MessageType]) -> dict[str, Any]:
+    messages = {type_.name: {"$ref": f"#/components/messages/{type_.name}"} for type_ in types}
     if role != EVERYONE:
         return {"address": f"inbox/{role}", "description": f"What {role} is to read.", "messages": messages}
     agent: dict[str, Any] = {"description": "The agent who is to read it.", "examples": list(participants(dialect))}
@@ -67,62 +62,40 @@ def _channel(dialect: Dialect, role: str) -> dict[str, Any]:
 # --- operations ----------------------------------------------------------------------------------------------------
 
 
-def _receiving(dialect: Dialect) -> dict[str, Any]:
-    return {
-        f"{_spoken(role)}-receives": {
-            "action": "receive",
-            "channel": _channel_ref(role),
-            "messages": [_message_ref(role, type_.name) for type_ in _received(dialect, role)],
-        }
-        for role in _inboxes(dialect)
-    }
-
-
-def _sending(dialect: Dialect) -> dict[str, Any]:
+def _sends(dialect: Dialect, inboxes: list[str]) -> dict[str, Any]:
     """One operation from each role to each inbox, and one more for each type that has a reply."""
     operations: dict[str, Any] = {}
     for sender in (*participants(dialect), EVERYONE):
-        for receiver in _inboxes(dialect):
-            both = [type_ for type_ in _sent(dialect, sender) if receiver in receivers_from(dialect, type_, sender)]
-            message_types = [type_ for type_ in both if type_.reply is None]
-            if message_types:
-                operations[f"{_spoken(sender)}-tells-{_spoken(receiver)}"] = _send(receiver, message_types)
-            for type_ in both:
+        sent = [type_ for type_ in dialect.types.values() if sender in type_.senders]
+        for receiver in inboxes:
+            types = [type_ for type_ in sent if receiver in receivers_from(dialect, type_, sender)]
+            if plain := [type_ for type_ in types if type_.reply is None]:
+                operations[f"{_label(sender)}-tells-{_label(receiver)}"] = _operation("send", receiver, plain)
+            for type_ in types:
                 if type_.reply is not None:
-                    asking = _send(receiver, [type_]) | _reply(dialect, sender, type_.reply)
-                    operations[f"{_spoken(sender)}-asks-{_spoken(receiver)}-{type_.name}"] = asking
+                    request = _operation("send", receiver, [type_]) | _reply(dialect, sender, type_.reply)
+                    operations[f"{_label(sender)}-asks-{_label(receiver)}-{type_.name}"] = request
     return operations
 
 
-def _sent(dialect: Dialect, role: str) -> list[MessageType]:
-    """The types that name this role, or everyone, as a sender."""
-    return [type_ for type_ in dialect.types.values() if role in type_.senders]
-
-
-def _send(receiver: str, types: list[MessageType]) -> dict[str, Any]:
-    messages = [_message_ref(receiver, type_.name) for type_ in types]
-    return {"action": "send", "channel": _channel_ref(receiver), "messages": messages}
+def _operation(action: str, role: str, types: list[MessageType]) -> dict[str, Any]:
+    return {"action": action, **_references(role, [type_.name for type_ in types])}
 
 
 def _reply(dialect: Dialect, asker: str, reply: str) -> dict[str, Any]:
     """The reply arrives in the inbox of the role that sent the request, or in any inbox."""
     receivers = dialect.types[reply].receivers if reply in dialect.types else ()
     inbox = next((role for role in (asker, EVERYONE) if role in receivers), None)
-    if inbox is None:
-        return {}
-    return {"reply": {"channel": _channel_ref(inbox), "messages": [_message_ref(inbox, reply)]}}
+    return {} if inbox is None else {"reply": _references(inbox, [reply])}
 
 
-def _spoken(role: str) -> str:
+def _references(role: str, types: list[str]) -> dict[str, Any]:
+    channel = f"#/channels/{_channel_id(role)}"
+    return {"channel": {"$ref": channel}, "messages": [{"$ref": f"{channel}/messages/{name}"} for name in types]}
+
+
+def _label(role: str) -> str:
     return "anyone" if role == EVERYONE else role
-
-
-def _channel_ref(role: str) -> dict[str, str]:
-    return {"$ref": f"#/channels/{_channel_id(role)}"}
-
-
-def _message_ref(role: str, type_name: str) -> dict[str, str]:
-    return {"$ref": f"#/channels/{_channel_id(role)}/messages/{type_name}"}
 
 
 # --- messages ------------------------------------------------------------------------------------------------------
@@ -140,20 +113,14 @@ def _message(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
     }
     if dialect.form == "front-matter":
         message["description"] = "The payload is the front matter; a markdown body follows it."
-    if location := _correlation(dialect, type_):
-        message["correlationId"] = {"location": location}
+    if dialect.wire.correlation is not None:
+        steps = dialect.locate(type_, dialect.wire.correlation)
+        if kind_at(dialect.fields_of(type_), steps) is not None:
+            message["correlationId"] = {"location": _pointer(*steps)}
     return message
 
 
-def _correlation(dialect: Dialect, type_: MessageType) -> str | None:
-    """The runtime expression of the correlation id. None if the type has no such field."""
-    if dialect.wire.correlation is None:
-        return None
-    steps = dialect.locate(type_, dialect.wire.correlation)
-    field = kind_at(dialect.fields_of(type_), steps)
-    return None if field is None else _pointer(*steps)
-
-
 def _pointer(*steps: str) -> str:
+    """The runtime expression of a field."""
     escaped = [step.replace("~", "~0").replace("/", "~1") for step in steps]
     return "$message.payload#/" + "/".join(escaped)

@@ -14,23 +14,23 @@ The tests run every example, so no page can differ from what the check, the bus 
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from telex import errors
 from telex.dialects.registry import VERSIONS, by_name
 from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import Dialect, HardRule, MessageType
 from telex.dialects.write import write
+from telex.generate.tables import fenced
+from telex.model.finding import Finding, Severity
 from telex.model.limits import LIMITS, Limits
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 Table = Mapping[str, Any]  # of a TOML file
-
-DATA = Path(__file__).parent / "codes"
-CHECK_FILES, RULES_FILE, BUS_FILES, HTTP_FILE = ("parse", "fields"), "rules", ("bus", "contracts", "work"), "http"
 
 
 class ExampleOptions(NamedTuple):
@@ -40,6 +40,10 @@ class ExampleOptions(NamedTuple):
     as_role: str | None = None
     to_role: str | None = None
     limits: Limits = LIMITS
+
+    def check(self, text: str) -> CheckResult:
+        policy = CheckPolicy(forced=by_name(self.dialect) if self.dialect else None, limits=self.limits)
+        return check(raw(text), policy, as_role=self.as_role, to_role=self.to_role)
 
 
 class CodeExample(NamedTuple):
@@ -52,10 +56,10 @@ class CodeExample(NamedTuple):
     where: str = ""  # distinguishes examples of one code that differ in severity
 
     def check_before(self) -> CheckResult:
-        return _check(self.before, self.options)
+        return self.options.check(self.before)
 
     def check_after(self) -> CheckResult:
-        return _check(self.after, self.options_after)
+        return self.options_after.check(self.after)
 
 
 class CheckExplanation(NamedTuple):
@@ -86,7 +90,7 @@ class CommandExplanation(NamedTuple):
     before: str  # shell commands; the last one gets the answer `say`
     say: str
     after: str  # shell commands that succeed then
-    severity: str
+    severity: str = "refusal"
     status: int | None = None  # of the HTTP response
 
 
@@ -97,34 +101,29 @@ def explanations() -> Mapping[str, CheckExplanation | CommandExplanation]:
 
 @cache
 def check_explanations() -> Mapping[str, CheckExplanation]:
-    checked = {code: _explain_check(code, **table) for code, table in _tables(*CHECK_FILES)}
-    return checked | {code: _explain_rule(code, **table) for code, table in _tables(RULES_FILE)}
+    checked = {code: _explain_check(code, **table) for code, table in _tables("parse", "fields")}
+    return checked | {code: _explain_rule(code, **table) for code, table in _tables("rules")}
 
 
 @cache
 def bus_explanations() -> Mapping[str, CommandExplanation]:
-    return {code: _explain_command(code, **{"severity": "refusal", **table}) for code, table in _tables(*BUS_FILES)}
+    return {code: _explain_command(code, **table) for code, table in _tables("bus", "contracts", "work")}
 
 
 @cache
 def http_explanations() -> Mapping[str, CommandExplanation]:
-    return {code: _explain_command(code, severity="error", **table) for code, table in _tables(HTTP_FILE)}
+    return {code: _explain_command(code, severity="error", **table) for code, table in _tables("http")}
 
 
 def _tables(*files: str) -> Iterator[tuple[str, Table]]:
     for file in files:
-        yield from tomllib.loads((DATA / f"{file}.toml").read_text(encoding="utf-8")).items()
+        text = (Path(__file__).parent / f"codes/{file}.toml").read_text(encoding="utf-8")
+        yield from tomllib.loads(text).items()
 
 
 def raw(text: str) -> bytes:
     """The bytes of an example's text."""
     return text.encode("utf-8", "surrogateescape")
-
-
-def _check(text: str, options: ExampleOptions) -> CheckResult:
-    forced = by_name(options.dialect) if options.dialect else None
-    policy = CheckPolicy(forced=forced, limits=options.limits)
-    return check(raw(text), policy, as_role=options.as_role, to_role=options.to_role)
 
 
 # --- explanations from tables: the parameters are the keys -----------------------------------------------------------
@@ -177,13 +176,8 @@ def _example(
     options_after: Table | None = None,
     where: str = "",
 ) -> CodeExample:
-    return CodeExample(
-        before=message_text(**before),
-        after=message_text(**(after or {"type": before["type"]})),
-        options=_options(**(options or {})),
-        options_after=_options(**(options_after or options or {})),
-        where=where,
-    )
+    texts = message_text(**before), message_text(**(after or {"type": before["type"]}))
+    return CodeExample(*texts, _options(**(options or {})), _options(**(options_after or options or {})), where)
 
 
 def _options(limits: Mapping[str, int] | None = None, **options: str) -> ExampleOptions:
@@ -191,11 +185,10 @@ def _options(limits: Mapping[str, int] | None = None, **options: str) -> Example
 
 
 def _steps(steps: Sequence[str | Mapping[str, Any]]) -> str:
-    return "\n".join(step if isinstance(step, str) else _file_step(**step) for step in steps)
+    def text(file: str, **message: Any) -> str:
+        return f"$ cat {file}\n{message_text(**message).rstrip()}"
 
-
-def _file_step(file: str, **message: Any) -> str:
-    return f"$ cat {file}\n{message_text(**message).rstrip()}"
+    return "\n".join(step if isinstance(step, str) else text(**step) for step in steps)
 
 
 def message_text(
@@ -236,3 +229,138 @@ def _prose(text: str) -> str:
     for name, limit in LIMITS._asdict().items():
         text = text.replace(f"{{{name}}}", f"{limit:,}")
     return " ".join(text.split())
+
+
+MADE_BY = "<!-- Generated by `python -m telex.generate`; edit src/telex/generate/codes/*.toml instead. -->"
+INTRODUCTION = (
+    "Every finding has a stable code that agents, tests and searches can rely on. `telex explain CODE` prints the"
+    " section of a code. The severity decides what happens to the message:"
+)
+SEVERITIES: Mapping[str, str] = {
+    "refusal": "a strict team refuses the message; a lenient team accepts it and stores the finding with it",
+    "warning": "the message is accepted, but something in it is suspicious",
+    "note": "the message is accepted; Telex fixed or ignored something in it",
+    "error": "the command or request failed, for a reason other than the content of a message",
+}
+LENIENT = (
+    "A lenient team also refuses a message with an unknown sender or recipient, because it cannot be delivered or"
+    " attributed. It accepts a message that breaks a contract or another rule of the work, but the message does not"
+    " change the work state."
+)
+_ESCAPES = str.maketrans({"\r": "\\r", "\t": "\\t", "\ufeff": "\\ufeff", "\u200b": "\\u200b"})
+
+
+def refusals_page() -> str:
+    """`docs/refusals.md`: an index of all codes, then a section for each."""
+    codes = sorted(explanations())
+    rows = (f"| [{code}](#{code}) | {severity_text(code)} | {explanations()[code].title} |" for code in codes)
+    meanings = (f"- **{severity}**: {meaning}." for severity, meaning in SEVERITIES.items())
+    parts = [
+        "# Refusals, warnings, notes and errors",
+        MADE_BY,
+        INTRODUCTION,
+        "\n".join(meanings),
+        LENIENT,
+        "\n".join(("| code | severity | what it is |", "|---|---|---|", *rows)),
+        *(code_page(code, heading="##").rstrip("\n") for code in codes),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def code_page(code: str, *, heading: str = "#") -> str:
+    """One code in markdown: what it is, why it happens, how to fix it, before and after."""
+    explanation = explanations()[code]
+    parts = [
+        f"{heading} {code}",
+        f"{explanation.title} · {severity_text(code)}",
+        f"**Why.** {explanation.why}",
+        *_rule_conditions(code),
+        f"**Fix.** {explanation.fix}",
+        *_example_parts(explanation),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def severities(code: str) -> dict[str, Severity]:
+    """Severity of the finding, by example."""
+    examples = check_explanations()[code].examples
+    return {example.where: next(f.severity for f in _findings(code, example)) for example in examples}
+
+
+def severity_text(code: str) -> str:
+    explanation = explanations()[code]
+    if isinstance(explanation, CommandExplanation):
+        return explanation.severity
+    grouped: dict[Severity, list[str]] = {}
+    for where, severity in severities(code).items():
+        grouped.setdefault(severity, []).append(where)
+    if len(grouped) == 1:
+        return next(iter(grouped))
+    return "; ".join(f"{severity} {' and '.join(places)}" for severity, places in grouped.items())
+
+
+def _findings(code: str, example: CodeExample) -> Iterable[Finding]:
+    return (finding for finding in example.check_before().findings if finding.code == code)
+
+
+def _rule_conditions(code: str) -> list[str]:
+    """The types that have the rule, and the condition that breaks it. Empty for other codes."""
+    conditions: dict[str, dict[str, list[str]]] = {}
+    for dialect, type_, rules in types_with_rule(code):
+        for rule in rules:
+            conditions.setdefault(rule.broken_when, {}).setdefault(dialect.name, []).append(type_.name)
+    lines = [
+        f"- `{broken_when}` in {'; '.join(f'{name} {_type_list(types)}' for name, types in places.items())}"
+        for broken_when, places in conditions.items()
+    ]
+    return ["**Broken when**", "\n".join(lines)] if lines else []
+
+
+def _type_list(types: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in types)
+
+
+def _example_parts(explanation: CheckExplanation | CommandExplanation) -> list[str]:
+    if isinstance(explanation, CommandExplanation):
+        answer = f"> {explanation.status or explanation.severity}: {explanation.say}"
+        is_raised = explanation.severity == "error" and explanation.status is None
+        exception = [f"In Python: `telex.errors.{_exception(explanation.code)}`."] if is_raised else []
+        return ["Before:", _fenced(explanation.before), answer, *exception, "After:", _fenced(explanation.after)]
+    example = explanation.examples[0]
+    finding = next(iter(_findings(explanation.code, example)))
+    place = "" if finding.path == "$" else f" at `{finding.path}`"
+    options_after = "" if example.options_after == example.options else _option_text(example.options_after)
+    return [
+        f"Before{_option_text(example.options)}{_escape_note(example.before)}:",
+        _fenced(example.before),
+        f"> {finding.severity}{place}: {finding.say}",
+        f"After{options_after}:",
+        _fenced(example.after),
+    ]
+
+
+def _exception(code: str) -> str:
+    return next(name for name, kind in vars(errors).items() if getattr(kind, "code", None) == code)
+
+
+def _option_text(options: ExampleOptions) -> str:
+    values = {"--dialect": options.dialect, "--as": options.as_role, "--to": options.to_role}
+    texts = [f"`{option} {value}`" for option, value in values.items() if value]
+    changed = [name for name in LIMITS._fields if getattr(options.limits, name) != getattr(LIMITS, name)]
+    texts += [f"a `{name}` of only {getattr(options.limits, name)}" for name in changed]
+    return f", checked with {' and '.join(texts)}" if texts else ""
+
+
+def _escape_note(text: str) -> str:
+    return "" if _escaped(text) == text else " (invisible characters are shown as escapes)"
+
+
+def _escaped(text: str) -> str:
+    """The text with an escape for each byte or character that a page cannot show."""
+    text = text.translate(_ESCAPES).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(letter if letter.isprintable() or letter == "\n" else f"\\x{ord(letter):02x}" for letter in text)
+
+
+def _fenced(text: str) -> str:
+    escaped = _escaped(text).rstrip("\n")
+    return fenced("json" if escaped.startswith(("{", "[")) else "text", escaped)

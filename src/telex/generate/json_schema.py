@@ -5,36 +5,23 @@ field only with a constant; `x-telex` contains every rule in full, with the send
 schema of a front-matter dialect describes the front matter as a mapping.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from telex.dialects.schema import (
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    HardRule,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-)
-from telex.generate.field_text import meaning
-from telex.generate.roles import addressed_fields
-from telex.generate.rule_schema import Schema, broken
+from telex.dialects import schema as kinds
+from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, parse
+from telex.dialects.schema import Dialect, Field, Fields, HardRule, Kind, MessageType
+from telex.generate.type_view import addressed_fields, meaning
 from telex.model.limits import LIMITS
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-INTEGER_MIN, INTEGER_MAX = LIMITS.integer_min, LIMITS.integer_max
+Schema = dict[str, Any]
 
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 # Most validators ignore `format`, so a pattern is given too: every date of ISO 8601, any time.
 _DATE = r"^\d{4}-?(\d\d-?\d\d|W\d\d-?\d|\d{3})"
 _NO_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f-\u009f]*$"
+_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BOUNDS = {"<": "exclusiveMaximum", "<=": "maximum", ">": "exclusiveMinimum", ">=": "minimum"}
+_FALSY = [False, 0, "", [], {}]
 
 
 def type_schema(dialect: Dialect, type_: MessageType) -> Schema:
@@ -52,7 +39,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
     head = {
         "$schema": DRAFT,
         "$id": f"urn:telex:{dialect.base}:{dialect.version}",
-        "title": f"{dialect.title}",
+        "title": dialect.title,
         "description": dialect.purpose,
     }
     if not dialect.types:
@@ -79,69 +66,13 @@ def message_schema(dialect: Dialect, type_: MessageType) -> Schema:
     return schema | {"x-telex": _extension(dialect, type_)}
 
 
-def kind_schema(kind: Kind) -> Schema:
-    match kind:
-        case Text():
-            return _text(kind)
-        case OneOf((only,)):
-            return {"type": "string", "const": only}
-        case OneOf(values):
-            return {"type": "string", "enum": list(values)}
-        case Integer(low, high):
-            least = INTEGER_MIN if low is None else low
-            return {"type": "integer", "minimum": least, "maximum": INTEGER_MAX if high is None else high}
-        case Number(low, high):
-            bounds = {"minimum": low, "maximum": high}
-            return {"type": "number"} | {name: bound for name, bound in bounds.items() if bound is not None}
-        case Boolean():
-            return {"type": "boolean"}
-        case Timestamp():
-            return {"type": "string", "format": "date-time", "pattern": _DATE}
-        case ListOf(item):
-            return {"type": "array", "items": kind_schema(item)}
-        case MapOf(value):
-            return {"type": "object", "additionalProperties": kind_schema(value)}
-        case Group(fields):
-            return _object(fields)
-    return {}
-
-
-def _text(kind: Text) -> Schema:
-    """The check only warns about an empty text, except in a field that is a name."""
-    schema: Schema = {"type": "string"}
-    if kind.printable:
-        schema |= {"pattern": _NO_CONTROL_CHARACTERS}
-        schema |= {} if kind.may_be_empty else {"minLength": 1}
-    return schema | ({} if kind.characters_max is None else {"maxLength": kind.characters_max})
-
-
-def _object(fields: Fields) -> Schema:
-    """Additional fields are allowed: they are stored and delivered."""
-    spelt_once = {name: field for name, field in fields.items() if field.later_spelling is None}
-    schema: Schema = {
-        "type": "object",
-        "properties": {name: kind_schema(field.kind) for name, field in spelt_once.items()},
-        "required": [name for name, field in spelt_once.items() if field.required],
-    }
-    either = [_either_spelling(name, field) for name, field in fields.items() if field.later_spelling is not None]
-    return schema | ({"allOf": either} if either else {})
-
-
-def _either_spelling(name: str, field: Field) -> Schema:
-    """The later spelling counts only if the first is absent or null; otherwise it is an additional field."""
-    later, kind = str(field.later_spelling), kind_schema(field.kind)
-    first = {"properties": {name: kind}, "required": [name]}
-    second = {"properties": {name: {"type": "null"}, later: kind}, "required": [later]}
-    neither = {"not": {"anyOf": [{"required": [name]}, {"required": [later]}]}}
-    return {"anyOf": [first, second] if field.required else [first, second, neither]}
-
-
 def _rules(dialect: Dialect, type_: MessageType) -> list[Schema]:
     """The rules that a schema can express. Rules of severity warning are omitted, because the message is accepted."""
+    translator = RuleTranslator(dialect, type_)
     return [
-        {"title": rule.code, "description": rule.say, "if": when, "then": False}
+        {"title": rule.code, "description": rule.say, "if": broken, "then": False}
         for rule in (*dialect.rules, *type_.rules)
-        if rule.severity == "refusal" and (when := broken(rule, dialect, type_)) is not None
+        if rule.severity == "refusal" and (broken := translator.when(parse(rule.broken_when), True)) is not None
     ]
 
 
@@ -164,10 +95,202 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
 
 
 def _rule(rule: HardRule) -> dict[str, Any]:
-    return {
-        "code": rule.code,
-        "severity": rule.severity,
-        "brokenWhen": rule.broken_when,
-        "path": rule.path,
-        "say": rule.say,
+    fields = {"code": rule.code, "severity": rule.severity, "brokenWhen": rule.broken_when}
+    return fields | {"path": rule.path, "say": rule.say}
+
+
+# --- fields ----------------------------------------------------------------------------------------------------------
+
+
+def kind_schema(kind: Kind) -> Schema:
+    match kind:
+        case kinds.Text():
+            return _text(kind)
+        case kinds.OneOf((only,)):
+            return {"type": "string", "const": only}
+        case kinds.OneOf(values):
+            return {"type": "string", "enum": list(values)}
+        case kinds.Integer(low, high):
+            low, high = LIMITS.integer_min if low is None else low, LIMITS.integer_max if high is None else high
+            return {"type": "integer", "minimum": low, "maximum": high}
+        case kinds.Number(low, high):
+            bounds = {"minimum": low, "maximum": high}
+            return {"type": "number"} | {name: bound for name, bound in bounds.items() if bound is not None}
+        case kinds.Boolean():
+            return {"type": "boolean"}
+        case kinds.Timestamp():
+            return {"type": "string", "format": "date-time", "pattern": _DATE}
+        case kinds.ListOf(item):
+            return {"type": "array", "items": kind_schema(item)}
+        case kinds.MapOf(value):
+            return {"type": "object", "additionalProperties": kind_schema(value)}
+        case kinds.Group(fields):
+            return _object(fields)
+    return {}
+
+
+def _text(kind: kinds.Text) -> Schema:
+    """The check only warns about an empty text, except in a field that is a name."""
+    schema: Schema = {"type": "string"}
+    if kind.printable:
+        schema |= {"pattern": _NO_CONTROL_CHARACTERS}
+        schema |= {} if kind.may_be_empty else {"minLength": 1}
+    return schema | ({} if kind.characters_max is None else {"maxLength": kind.characters_max})
+
+
+def _object(fields: Fields) -> Schema:
+    """Additional fields are allowed: they are stored and delivered."""
+    plain = {name: field for name, field in fields.items() if field.later_spelling is None}
+    schema: Schema = {
+        "type": "object",
+        "properties": {name: kind_schema(field.kind) for name, field in plain.items()},
+        "required": [name for name, field in plain.items() if field.required],
     }
+    either = [_either_spelling(name, field) for name, field in fields.items() if field.later_spelling is not None]
+    return schema | ({"allOf": either} if either else {})
+
+
+def _either_spelling(name: str, field: Field) -> Schema:
+    """The later spelling counts only if the first is absent or null; otherwise it is an additional field."""
+    later, kind = str(field.later_spelling), kind_schema(field.kind)
+    first = {"properties": {name: kind}, "required": [name]}
+    second = {"properties": {name: {"type": "null"}, later: kind}, "required": [later]}
+    neither = {"not": {"anyOf": [{"required": [name]}, {"required": [later]}]}}
+    return {"anyOf": [first, second] if field.required else [first, second, neither]}
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+class RuleTranslator(NamedTuple):
+    """Translates hard rules to schemas, as far as a schema can express them.
+
+    A rule becomes a schema that matches only messages that certainly break it: of `a and b` both sides must be
+    expressible, of `a or b` one is enough. So the schema never rejects what the check accepts.
+    """
+
+    dialect: Dialect
+    type_: MessageType
+
+    def when(self, node: Node, truth: bool) -> Schema | None:
+        """A schema that matches only messages for which the expression has this truth value. None if there is none."""
+        if isinstance(node, Not):
+            return self.when(node.operand, not truth)
+        if isinstance(node, Binary) and node.operation in ("and", "or"):
+            sides = [side for side in (self.when(node.left, truth), self.when(node.right, truth)) if side is not None]
+            if (node.operation == "and") is truth:
+                return {"allOf": sides} if len(sides) == 2 else None
+            return {"anyOf": sides} if len(sides) == 2 else next(iter(sides), None)
+        exact = self._exact(node)
+        return exact if exact is None or truth else {"not": exact}
+
+    def _exact(self, node: Node) -> Schema | None:
+        """A schema that matches exactly when this simple expression is true. None if there is none."""
+        match node:
+            case Constant(value):
+                return {} if value else {"not": {}}
+            case Reference(name):
+                field = self._field(name)
+                is_boolean = field is not None and isinstance(field.kind, kinds.Boolean)
+                return self._at(name, {"const": True} if is_boolean else {"not": {"enum": _FALSY}})
+            case FunctionCall("has", (Reference(name),)):
+                return self._at(name, {})
+            case FunctionCall("len", (Reference(name),)):
+                return self._length_min(name, 1)
+            case Binary("in", Reference(name), Constant(tuple() as values)):
+                return self._at(name, {"enum": list(values)}) if _suits(self._field(name), *values) else None
+            case Binary("in", Constant(value), Reference(name)):
+                return self._contains(name, value)
+            case Binary(operation, FunctionCall("len", (Reference(name),)), Constant(int() as count)):
+                return self._length(name, operation, count)
+            case Binary(operation, Reference(name), Constant(value)):
+                return self._compared(name, operation, value)
+            case Binary(operation, Constant() as constant, Reference() | FunctionCall() as other):
+                flipped = _FLIPPED.get(operation)
+                return self._exact(Binary(flipped, other, constant)) if flipped is not None else None
+        return None
+
+    def _compared(self, name: str, operation: str, value: Any) -> Schema | None:
+        field = self._field(name)
+        if field is None or not _suits(field, value):
+            return None
+        if operation == "==":
+            return self._at(name, {"const": value})
+        if operation == "!=":
+            return self._at(name, {"not": {"const": value}})
+        if isinstance(field.kind, kinds.Integer | kinds.Number) and operation in _BOUNDS:
+            return self._at(name, {_BOUNDS[operation]: value})
+        return None  # a schema cannot order texts
+
+    def _length(self, name: str, operation: str, count: int) -> Schema | None:
+        """An absent field has length 0, so every comparison becomes `at least` or its negation."""
+        at_least, above = self._length_min(name, count), self._length_min(name, count + 1)
+        if at_least is None or above is None:
+            return None
+        equal = {"allOf": [at_least, {"not": above}]} if count > 0 else {"not": above}
+        schemas: dict[str, Schema] = {">=": at_least, ">": above, "==": equal}
+        schemas |= {"<": {"not": at_least}, "<=": {"not": above}, "!=": {"not": equal}}
+        return schemas.get(operation)
+
+    def _length_min(self, name: str, at_least: int) -> Schema | None:
+        field = self._field(name)
+        match field.kind if field else None:
+            case kinds.Text() | kinds.OneOf():
+                leaf = {"type": "string", "minLength": at_least}
+            case kinds.ListOf():
+                leaf = {"type": "array", "minItems": at_least}
+            case kinds.MapOf() | kinds.Group():
+                leaf = {"type": "object", "minProperties": at_least}
+            case _:
+                return None
+        return {} if at_least <= 0 else self._at(name, leaf)
+
+    def _contains(self, name: str, value: Any) -> Schema | None:
+        """`'FAILED' in gates[].status`, or a constant in a list of texts or numbers."""
+        field, steps = self._field(name), self.dialect.locate(self.type_, name)
+        lists = [index for index, step in enumerate(steps) if step.endswith("[]")]
+        if field is None or len(lists) > 1:
+            return None
+        if lists:
+            outer, inner = steps[: lists[0] + 1], steps[lists[0] + 1 :]
+            suits, item = _suits(field, value), _nested(inner, {"const": value})
+        elif isinstance(field.kind, kinds.ListOf):
+            outer, suits, item = steps, _suits(field._replace(kind=field.kind.item), value), {"const": value}
+        else:
+            return None  # in a text or an object, `in` has another meaning
+        path = tuple(step.removesuffix("[]") for step in outer)
+        return _nested(path, {"contains": item}) if suits else None
+
+    def _field(self, name: str) -> Field | None:
+        """The field of this name. None also if its value may come from another place than the field itself."""
+        fields, steps = self.dialect.fields_of(self.type_), self.dialect.locate(self.type_, name)
+        on_the_way = [kinds.kind_at(fields, steps[: end + 1]) for end in range(len(steps))]
+        filled = {self.dialect.locate(self.type_, filling.path) for filling in self.type_.fillings}
+        if steps in filled or any(field is None or field.later_spelling for field in on_the_way):
+            return None
+        return on_the_way[-1]
+
+    def _at(self, name: str, leaf: Schema) -> Schema | None:
+        """The field is present and matches."""
+        steps = self.dialect.locate(self.type_, name)
+        if self._field(name) is None or any(step.endswith("[]") for step in steps):
+            return None
+        return _nested(steps, leaf)
+
+
+def _suits(field: Field | None, *values: Any) -> bool:
+    """Whether the constants are of the kind of the field. In Python 1 equals true, in a schema it does not."""
+    match field.kind if field else None:
+        case kinds.Text() | kinds.OneOf():
+            return all(isinstance(value, str) for value in values)
+        case kinds.Boolean():
+            return all(isinstance(value, bool) for value in values)
+        case kinds.Integer() | kinds.Number():
+            return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return False
+
+
+def _nested(steps: tuple[str, ...], leaf: Schema) -> Schema:
+    for step in reversed(steps):
+        leaf = {"properties": {step: leaf}, "required": [step]} if leaf else {"required": [step]}
+    return leaf

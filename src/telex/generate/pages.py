@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from telex.dialects.intents import INTENTS
 from telex.dialects.schema import ANY, PRIORITIES, Dialect, Field, Fields, HardRule, MessageType, walk_kinds
 from telex.dialects.write import write
-from telex.generate.field_text import kind_words, meaning, values_words
-from telex.generate.role_view import receivers_from
-from telex.generate.roles import answered_by, may_receive, may_send, participants
+from telex.generate.tables import fenced, markdown_table
+from telex.generate.type_view import answered_by, kind_words, meaning, participants, receivers_from, values_words
 
 MADE_BY = "<!-- Made from the dialect's definition; a change here is lost. -->"
 
@@ -19,7 +18,7 @@ _FORMS = {
     "front-matter": "YAML front matter between two lines of `---`, then a markdown body.",
     "text": "Any text.",
 }
-_HEADINGS_OF_FIELDS = ("field", "what it is", "required", "values", "meaning")
+_FIELD_HEADINGS = ("field", "what it is", "required", "values", "meaning")
 
 
 def dialect_page(dialect: Dialect) -> str:
@@ -39,21 +38,15 @@ def dialect_page(dialect: Dialect) -> str:
 def overview_page(dialects: Sequence[Dialect]) -> str:
     """The page that lists every dialect, and the priority of every type."""
     rows = [
-        (
-            f"[{dialect.base}]({dialect.slug}.md)",
-            dialect.version,
-            dialect.form,
-            str(len(dialect.types)),
-            dialect.purpose,
-        )
-        for dialect in dialects
+        (f"[{each.base}]({each.slug}.md)", each.version, each.form, str(len(each.types)), each.purpose)
+        for each in dialects
     ]
     order = ", ".join(PRIORITIES)
     parts = [
         "# Dialects",
         MADE_BY,
         "A dialect is a set of message types with an envelope, roles and rules. Telex speaks these:",
-        _table(("dialect", "version", "form", "types", "what it is for"), rows),
+        markdown_table(("dialect", "version", "form", "types", "what it is for"), rows),
         "## Priorities",
         f"Waiting messages are served by priority, in this order: {order}. Within a priority, first in, first out.",
         class_table(dialects),
@@ -70,17 +63,19 @@ def class_table(dialects: Iterable[Dialect]) -> str:
         for dialect, type_ in types
         if type_.priority == priority
     ]
-    return _table(("priority", "dialect", "type", "what it says"), rows)
+    return markdown_table(("priority", "dialect", "type", "what it says"), rows)
 
 
 # --- what holds for the whole dialect ------------------------------------------------------------------------------
 
 
 def _form(dialect: Dialect) -> list[str]:
-    where = "lie beside it" if dialect.payload is None else f"are inside `{dialect.payload}`"
-    tells = f" `type` says which type it is; the type's own fields {where}." if dialect.types else ""
-    open_ = " A field that is not listed here is kept and passed on." if dialect.types else ""
-    parts = ["## Form", f"{_FORMS[dialect.form]}{tells}{open_}"]
+    where = "are beside it" if dialect.payload is None else f"are inside `{dialect.payload}`"
+    form = _FORMS[dialect.form]
+    if dialect.types:
+        form += f" `type` names the type; the type's own fields {where}."
+        form += " Fields that are not listed here are stored and delivered."
+    parts = ["## Form", form]
     if dialect.envelope:
         parts += ["## Envelope", _fields_table(dialect, dialect.envelope)]
     return parts
@@ -93,22 +88,19 @@ def _roles(dialect: Dialect) -> list[str]:
     if all(type_.senders == type_.receivers == ANY for type_ in types):
         named = f" It names {', '.join(roles)}." if roles else ""
         return ["## Who may send what", f"Every agent may send and receive every type.{named}"]
+    chain = ", ".join(f"{role} → {above}" for role, above in dialect.chain.items())
     rows = [(f"[{type_.name}](#{type_.name.lower()})", *(_move(type_, role) for role in roles)) for type_ in types]
     return [
         "## Who may send what",
         "S: the role may send it. R: it may receive it.",
-        _table(("type", *roles), rows),
-        *_chain(dialect),
+        markdown_table(("type", *roles), rows),
+        *([f"Who escalates to whom: {chain}."] if chain else []),
     ]
 
 
-def _chain(dialect: Dialect) -> list[str]:
-    steps = ", ".join(f"{role} → {above}" for role, above in dialect.chain.items())
-    return [f"Who escalates to whom: {steps}."] if steps else []
-
-
 def _move(type_: MessageType, role: str) -> str:
-    return " ".join(mark for mark, may in (("S", may_send), ("R", may_receive)) if may(type_, role))
+    marks = (("S", type_.senders), ("R", type_.receivers))
+    return " ".join(mark for mark, roles in marks if roles == ANY or role in roles)
 
 
 # --- one type ------------------------------------------------------------------------------------------------------
@@ -119,21 +111,14 @@ def _type(dialect: Dialect, type_: MessageType) -> list[str]:
     parts += [_fields_table(dialect, type_.fields)] if type_.fields else []
     if type_.fillings:
         parts.append(
-            "\n".join(
-                f"- `{field_default.path}` is read as `{field_default.value}` when `{field_default.when}`."
-                for field_default in type_.fillings
-            )
+            "\n".join(f"- `{path}` is read as `{value}` when `{when}`." for path, when, value in type_.fillings)
         )
     return [*parts, *_rules("", type_.rules), _example(dialect, type_)]
 
 
 def _example(dialect: Dialect, type_: MessageType) -> str:
     language = "json" if dialect.form == "json" else "markdown"
-    example = write(dialect, type_.example, type_.body_example).rstrip("\n")
-    fence = "```"
-    while fence in example:  # a body may have a fence of its own
-        fence += "`"
-    return f"{fence}{language}\n{example}\n{fence}"
+    return fenced(language, write(dialect, type_.example, type_.body_example).rstrip("\n"))
 
 
 def _facts(dialect: Dialect, type_: MessageType) -> str:
@@ -152,14 +137,14 @@ def _facts(dialect: Dialect, type_: MessageType) -> str:
 def _ways(dialect: Dialect, type_: MessageType) -> str:
     """Senders and receivers of the type; senders with the same receivers are grouped."""
     if type_.senders == ANY:
-        return f"anyone → {_said(type_.receivers)}"
+        return f"anyone → {_listed(type_.receivers)}"
     ways: dict[tuple[str, ...], list[str]] = {}
     for sender in type_.senders:
         ways.setdefault(receivers_from(dialect, type_, sender), []).append(sender)
-    return "; ".join(f"{', '.join(senders)} → {_said(receivers)}" for receivers, senders in ways.items())
+    return "; ".join(f"{', '.join(senders)} → {_listed(receivers)}" for receivers, senders in ways.items())
 
 
-def _said(roles: tuple[str, ...]) -> str:
+def _listed(roles: tuple[str, ...]) -> str:
     return "anyone" if roles == ANY else ", ".join(roles)
 
 
@@ -168,9 +153,8 @@ def _said(roles: tuple[str, ...]) -> str:
 
 def _fields_table(dialect: Dialect, fields: Fields) -> str:
     rows = [_field_row(dialect, path, field) for path, field in walk_kinds(fields)]
-    said = any(row[-1] for row in rows)
-    rows = rows if said else [row[:-1] for row in rows]
-    return _table(_HEADINGS_OF_FIELDS if said else _HEADINGS_OF_FIELDS[:-1], rows)
+    columns = 5 if any(row[-1] for row in rows) else 4  # the last column only if a field has a meaning
+    return markdown_table(_FIELD_HEADINGS[:columns], [row[:columns] for row in rows])
 
 
 def _field_row(dialect: Dialect, path: tuple[str, ...], field: Field) -> tuple[str, ...]:
@@ -189,13 +173,4 @@ def _rules(heading: str, rules: Iterable[HardRule]) -> list[str]:
     rows = [(f"`{rule.code}`", rule.severity, f"`{rule.broken_when}`", rule.say) for rule in rules]
     if not rows:
         return []
-    return [*filter(None, [heading]), _table(("rule", "severity", "broken when", "what to do"), rows)]
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return [*filter(None, [heading]), markdown_table(("rule", "severity", "broken when", "what to do"), rows)]

@@ -8,32 +8,26 @@ import json
 import re
 from collections.abc import Iterable
 
+from telex.dialects import schema
 from telex.dialects.rule_language import Binary, Not, names
-from telex.dialects.schema import (
-    ANY,
-    Anything,
-    Boolean,
-    Dialect,
-    FieldDefault,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
+from telex.dialects.schema import ANY, Dialect, FieldDefault, Fields, Kind, OneOf
+from telex.generate.type_view import (
+    KIND_NAMES,
+    RemainingRule,
+    RoleView,
+    answered_by,
+    participants,
+    refuses,
+    rules_left,
+    settled,
+    view,
+    written,
 )
-from telex.generate.role_view import RemainingRule, RoleView, refuses, rules_left, settled, view
-from telex.generate.roles import answered_by, participants
-from telex.generate.rule_text import written
 
 CHARACTERS_PER_TOKEN = 4  # average of English and JSON, approximately
 
 _WORD = re.compile(r"(?!.*\.\.)[\w.+-]+\Z", re.ASCII)
-_KIND_WORDS = {"text", "int", "num", "bool", "time", "any", "receiver"}
+_KIND_WORDS = {names.short for names in KIND_NAMES.values()} | {"receiver"}
 _FORMS = {
     "json": "each one bare JSON object",
     "front-matter": "each YAML front matter between two lines of ---, then a markdown body",
@@ -81,9 +75,9 @@ def prompt(dialect: Dialect, role: str) -> str:
 
 
 def _legend(dialect: Dialect, text: str) -> str:
-    said = "; ".join(words for mark, words in _LEGEND if re.search(mark, text))
+    marks = "; ".join(words for mark, words in _LEGEND if re.search(mark, text))
     ids = f" `{dialect.wire.id}` is new each time." if dialect.wire.id else ""
-    return f"{said}.{ids}"
+    return f"{marks}.{ids}"
 
 
 # --- the envelope and the types ------------------------------------------------------------------------------------
@@ -112,7 +106,7 @@ def _types(dialect: Dialect, views: list[RoleView]) -> tuple[list[str], list[str
         lines += [f"  {line}" for line in _rule_lines(rule for rule in role_view.rules if rule not in shared)]
         if role_view.type_.sections:
             lines.append("  body: " + ", ".join(f"## {section}" for section in role_view.type_.sections))
-    return list(_rule_lines(shared)), lines
+    return _rule_lines(shared), lines
 
 
 def _type(dialect: Dialect, role_view: RoleView) -> str:
@@ -169,29 +163,22 @@ def _fields(fields: Fields, fillings: tuple[FieldDefault, ...] = ()) -> str:
 
 def _kind(kind: Kind, required: bool = True) -> str:
     match kind:
-        case Text(may_be_empty, most, _):
+        case schema.Text(may_be_empty, length_max, _):
             # An optional text that would be empty should be omitted, so only a required one is shown as empty.
-            return "text" + _range(None, most) + ('|""' if may_be_empty and required else "")
-        case OneOf((only,)):
+            return "text" + _range(None, length_max) + ('|""' if may_be_empty and required else "")
+        case schema.OneOf((only,)):
             return json.dumps(only, ensure_ascii=False)
-        case OneOf(values):
+        case schema.OneOf(values):
             return "|".join(json.dumps(value) if value in _KIND_WORDS else _name(value) for value in values)
-        case Integer(low, high):
-            return "int" + _range(low, high)
-        case Number(low, high):
-            return "num" + _range(low, high)
-        case Boolean():
-            return "bool"
-        case Timestamp():
-            return "time"
-        case Anything():
-            return "any"
-        case ListOf(item):
+        case schema.Integer(low, high) | schema.Number(low, high):
+            return KIND_NAMES[type(kind)].short + _range(low, high)
+        case schema.ListOf(item):
             return f"[{_kind(item)}]"
-        case MapOf(value):
+        case schema.MapOf(value):
             return f"{{*: {_kind(value)}}}"
-        case Group(fields):
+        case schema.Group(fields):
             return _fields(fields)
+    return KIND_NAMES[type(kind)].short
 
 
 def _range(low: float | None, high: float | None) -> str:

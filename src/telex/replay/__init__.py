@@ -1,5 +1,5 @@
-"""Replay of a log from its first line.
+"""Replay of a log from its first line, without writing to it.
 
-`simulate` applies the rules of a team to the messages of a log, which may be that of another team. `time_travel` folds
-the events of a log up to a moment: inboxes, team and work as they were. Neither writes anything.
+`reader` parses lines, `simulate` validates and decides each message under the settings of a team, `report` counts the
+results. `time_travel` folds events to a snapshot of an earlier time, `migrate` rewrites messages in another version.
 """

@@ -1,12 +1,11 @@
-"""Reader of log lines: a message with its metadata, an event, or an invalid line.
+"""Parser of log lines: a message with its metadata, an event, or an invalid line.
 
-Three kinds of lines are understood, also mixed: those of an export, log records in the form of build-flow, and messages
-with nothing around them. Unknown metadata stays open; the sender of a bare message is the one it names itself.
+It parses three forms of lines, also mixed: those of an export, log records in the form of build-flow, and bare
+messages. Unknown metadata is None; the sender of a bare message is read from its payload or envelope.
 """
 
 from base64 import b64decode
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -18,14 +17,13 @@ from telex.model.event import BRINGING, COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message
 from telex.record import InvalidLine
 
-_EXPORTED, _RECORDED = b'"telex"', b'"direction"'  # in every line of that kind
 SENT = "SENT"
-_NEW = tuple.__new__  # makes a NamedTuple in half the time
+_EXPORT_START = b'{"telex": 1, "seq": '  # of a line that Telex wrote
 _AT_MAX = 253_402_300_799.0  # the last second of the year 9999
 
 
 class LogEntry(NamedTuple):
-    """A message of a log. None: the log does not say."""
+    """A message of a log. None: the log does not contain it."""
 
     number: int  # of its line, or its number in the store
     raw: bytes
@@ -37,12 +35,12 @@ class LogEntry(NamedTuple):
     correlation: str | None = None
     reply_to: str | None = None
     detail: str | None = None  # of the event that brought it, as JSON
-    kept: bool = False  # by Telex itself: who was there, and what was repeated, is told by events
+    kept: bool = False  # by Telex itself: events record the members and the repeated messages
     refused: bool = False  # when it was sent
 
     @property
     def is_bare(self) -> bool:
-        """Is there nothing around it? Then all that is known is what it says itself."""
+        """Whether only the message itself is known."""
         return self.at is None and self.to is None and not self.kept
 
 
@@ -50,7 +48,17 @@ Line = LogEntry | Event | InvalidLine | None
 Form = Literal["export", "record", "bare"]
 
 
-class _Message(msgspec.Struct):
+class _Outline(msgspec.Struct):
+    """The fields that distinguish the forms, decoded first. A bare message may contain some of them too."""
+
+    telex: Any = None
+    kind: Any = None
+    type: Any = None
+    direction: Any = None
+    message: Any = None
+
+
+class _ExportedMessage(msgspec.Struct):
     id: str
     at: float
     sender: str
@@ -70,7 +78,7 @@ class _ExportLine(msgspec.Struct):
     inbox: str | None = None
     delivery: int | None = None
     detail: msgspec.Raw = msgspec.Raw(b"null")
-    message: _Message | None = None
+    message: _ExportedMessage | None = None
 
 
 class _RecordLine(msgspec.Struct):
@@ -82,183 +90,129 @@ class _RecordLine(msgspec.Struct):
     correlation: str | None = None
 
 
-_exported = msgspec.json.Decoder(_ExportLine).decode
-_recorded = msgspec.json.Decoder(_RecordLine).decode
-_text = msgspec.json.Decoder(str).decode
+_decode_outline = msgspec.json.Decoder(_Outline).decode
+_decode_export = msgspec.json.Decoder(_ExportLine).decode
+_decode_record = msgspec.json.Decoder(_RecordLine).decode
+_decode_text = msgspec.json.Decoder(str).decode
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def line_reader(dialects: tuple[Dialect, ...]) -> Callable[[int, bytes], Line]:
-    """What makes of each line what it tells."""
-    claims = claim_reader(dialects)
-    bare = LogEntry(0, b"")[3:]
+    """A function that parses the lines of a log whose messages are in these dialects."""
+    sender_fields = sorted({dialect.wire.sender or "" for dialect in dialects if dialect.form == "json"} - {""})
 
     def read(number: int, line: bytes) -> Line:
         try:
-            if _EXPORTED in line and _is_export(line):
-                return _of_export(number, line)
-            if _RECORDED in line and _is_record(line):
-                return _of_record(number, line)
+            form = form_of(line)
+            if form == "export":
+                return _read_export(number, line)
+            if form == "record":
+                return _read_record(number, line)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             return InvalidLine(number, str(error)[:200])
-        return _NEW(LogEntry, (number, line, claims(line), *bare))
+        return LogEntry(number, line, _claimed_sender(line, sender_fields))
 
     return read
 
 
 def form_of(line: bytes) -> Form:
-    """Which of the three kinds of lines it is."""
-    if _EXPORTED in line and _is_export(line):
+    if line.startswith(_EXPORT_START):
         return "export"
-    return "record" if _RECORDED in line and _is_record(line) else "bare"
+    if b'"telex"' not in line and b'"direction"' not in line:
+        return "bare"
+    try:
+        outline = _decode_outline(line)
+    except (msgspec.MsgspecError, RecursionError):
+        return "bare"
+    if isinstance(outline.telex, int) and isinstance(outline.kind, str) and outline.type is None:
+        return "export"
+    is_record = isinstance(outline.direction, str) and isinstance(outline.message, dict | str)
+    return "record" if is_record else "bare"
 
 
 def of_store(event: Event, message: Message | None) -> Line:
-    """The same of an event that a store has told."""
+    """The line of an event of a store."""
     if event.kind not in BRINGING or message is None:
         return event
     if event.kind == "imported":
         return None
-    seq, id_, at, sender, role, to, _, _, _, correlation, reply_to, _, raw, refused = message
-    return _NEW(LogEntry, (seq, raw, sender, role, to, at, id_, correlation, reply_to, event.detail, True, refused))
+    return LogEntry(
+        message.seq, message.raw, message.sender, message.role, message.to,
+        at=message.at, id=message.id, correlation=message.correlation, reply_to=message.reply_to,
+        detail=event.detail, kept=True, refused=message.refused,
+    )  # fmt: skip
 
 
-# --- the lines of an export -------------------------------------------------------------------------------------------
-
-
-class _VersionLine(msgspec.Struct):
-    telex: Any = None
-    kind: Any = None
-    type: Any = None
-
-
-_version = msgspec.json.Decoder(_VersionLine).decode
-
-
-def _is_export(line: bytes) -> bool:
-    """A message may well speak of Telex."""
-    if line.startswith(b'{"telex": 1, "seq": '):  # as we write it ourselves
-        return True
-    try:
-        facts = _version(line)
-    except msgspec.MsgspecError:
-        return False
-    return isinstance(facts.telex, int) and isinstance(facts.kind, str) and facts.type is None
-
-
-def _of_export(number: int, line: bytes) -> Line:
-    facts = _exported(line)
-    if not 0 <= facts.at <= _AT_MAX:
-        return InvalidLine(number, "at is in seconds since 1970, up to the year 9999")
-    if facts.kind not in BRINGING:
-        if facts.kind not in COMING_AND_GOING:
-            return None  # what became of a message decides nothing about the next
-        detail = bytes(facts.detail).decode()
-        return Event(
-            facts.seq,
-            facts.at,
-            kind=facts.kind,
-            agent=facts.agent,
-            message=None,
-            delivery=facts.delivery,
-            inbox=facts.inbox,
-            detail=detail,
-        )
-    detail = bytes(facts.detail).decode()
-    message = facts.message
+def _read_export(number: int, line: bytes) -> Line:
+    event = _decode_export(line)
+    message, detail = event.message, bytes(event.detail).decode()
+    if not 0 <= event.at <= _AT_MAX:
+        return InvalidLine(number, "at must be in seconds since 1970, up to the year 9999")
+    if event.kind not in BRINGING:
+        if event.kind not in COMING_AND_GOING:
+            return None  # events of deliveries have no effect on later messages
+        member = Event(event.seq, event.at, event.kind, event.agent, detail=detail)
+        return member._replace(delivery=event.delivery, inbox=event.inbox)
     if message is None:
-        return InvalidLine(number, f"an event of kind {facts.kind} brings a message, and here is none")
-    if facts.kind == "imported":
+        return InvalidLine(number, f"an event of kind {event.kind} needs a message")
+    if event.kind == "imported":
         return None
-    raw, refused = message.raw.encode() if message.raw is not None else _raw(message), facts.kind == "refused"
-    whom = (message.sender, message.role, message.to)
-    return _NEW(
-        LogEntry,
-        (number, raw, *whom, facts.at, message.id, message.correlation, message.reply_to, detail, True, refused),
-    )
+    return LogEntry(
+        number, _raw(message), message.sender, message.role, message.to,
+        at=event.at, id=message.id, correlation=message.correlation, reply_to=message.reply_to,
+        detail=detail, kept=True, refused=event.kind == "refused",
+    )  # fmt: skip
 
 
-def _raw(message: _Message) -> bytes:
+def _raw(message: _ExportedMessage) -> bytes:
+    if message.raw is not None:
+        return message.raw.encode()
     if message.raw_base64 is not None:
         return b64decode(message.raw_base64, validate=True)
     raise ValueError("the message has neither raw nor raw_base64")
 
 
-# --- log records ------------------------------------------------------------------------------------------------------
-
-
-class _DirectionLine(msgspec.Struct):
-    direction: Any = None
-    message: Any = None
-    type: Any = None
-
-
-_direction = msgspec.json.Decoder(_DirectionLine).decode
-
-
-def _is_record(line: bytes) -> bool:
-    try:
-        facts = _direction(line)
-    except (msgspec.MsgspecError, RecursionError):
-        return False
-    return isinstance(facts.direction, str) and isinstance(facts.message, (dict, str))
-
-
-def _of_record(number: int, line: bytes) -> Line:
-    """Only what was sent: that somebody received it tells nothing new."""
-    facts = _recorded(line)
-    if facts.direction != SENT:
+def _read_record(number: int, line: bytes) -> Line:
+    """Only records of sends; those of receives contain nothing new."""
+    record = _decode_record(line)
+    if record.direction != SENT:
         return None
-    raw = bytes(facts.message)
+    raw = bytes(record.message)
     if raw.startswith(b'"'):
-        raw = _text(raw).encode()
-    at = moment_in(facts.timestamp) if facts.timestamp is not None else None
-    return LogEntry(number, raw, facts.agent, at=at, id=facts.id, correlation=facts.correlation)
+        raw = _decode_text(raw).encode()
+    at = seconds_of(record.timestamp) if record.timestamp is not None else None
+    return LogEntry(number, raw, record.agent, at=at, id=record.id, correlation=record.correlation)
 
 
-def moment_in(text: str) -> float | None:
-    """When that is, in seconds since 1970; None where it is no moment."""
-    found = parse_timestamp(text).at
+def seconds_of(timestamp: str) -> float | None:
+    """Seconds since 1970. None if the text is no timestamp."""
+    moment = parse_timestamp(timestamp).at
     try:
-        return found.timestamp() if found is not None else None
+        return moment.timestamp() if moment is not None else None
     except (OverflowError, ValueError):
         return None
 
 
-# --- bare messages ----------------------------------------------------------------------------------------------------
-
-
-def claim_reader(dialects: tuple[Dialect, ...]) -> Callable[[bytes], str | None]:
-    """What a message says of its sender: the field that any of these dialects has for it."""
-    names = sorted(
-        {dialect.wire.sender for dialect in dialects if dialect.form == "json" and dialect.wire.sender is not None}
-    )
-    fields = [(f"claim_{place}", Any, None) for place in range(len(names))]
-    renamed = {attribute: name for (attribute, _, _), name in zip(fields, names, strict=True)}
-    decode = msgspec.json.Decoder(msgspec.defstruct("Claims", fields, rename=renamed)).decode
-    values = attrgetter(*renamed, "__doc__", "__doc__")  # these are always None, and make it a tuple in any case
-
-    def claim(raw: bytes) -> str | None:
-        try:
-            found = values(decode(raw))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
-        for value in found:
-            if value is not None:
-                return value if isinstance(value, str) else None
+def _claimed_sender(raw: bytes, fields: list[str]) -> str | None:
+    """The sender that a bare message names, in the first of these fields that is not null."""
+    try:
+        values = _decode_fields(raw)
+        claims = [values[name] for name in fields if values.get(name, b"null") != b"null"]
+        value = msgspec.json.decode(claims[0]) if claims else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
+    return value if isinstance(value, str) else None
 
-    return claim
 
-
-def recorded(line: LogEntry) -> dict[str, Any]:
-    """What the event that brought a message says beyond its kind; most say only how long it took."""
-    detail = line.detail
+def detail_recorded(entry: LogEntry) -> dict[str, Any]:
+    """Findings and inboxes of the send, from the event that brought the message. Most events have neither."""
+    detail = entry.detail
     if not detail or ('"findings"' not in detail and '"inboxes"' not in detail):
         return {}
     return detail_of(Event(0, 0.0, "", detail=detail))
 
 
-def inboxes_of(line: LogEntry) -> Route | None:
-    """Where it was put, as the bus has written it down; None: that is told by who was there."""
-    where = recorded(line).get("inboxes")
-    return tuple(one for one in where if isinstance(one, str)) if isinstance(where, list) else None
+def inboxes_recorded(entry: LogEntry) -> Route | None:
+    """The inboxes that the bus chose. None if the log does not contain them."""
+    inboxes = detail_recorded(entry).get("inboxes")
+    return tuple(inbox for inbox in inboxes if isinstance(inbox, str)) if isinstance(inboxes, list) else None

@@ -3,36 +3,35 @@
 Names in a log are arbitrary, so the number of agents is limited, and only known types are counted separately.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from telex.model.finding import Finding
 from telex.replay.reader import LogEntry
 from telex.replay.simulate import SimulatedResult
 
 AGENTS_MAX = 1_000
-OTHERS, NOBODY = "(others)", "(nobody named)"
+OTHERS, UNNAMED = "(others)", "(nobody named)"
 NO_TYPE = "(no known type)"
 
 
+@dataclass(slots=True)
 class ReplayCounts:
-    """Of the messages of one agent and type."""
+    """Numbers of messages of one agent and type."""
 
-    __slots__ = ("forgiven", "newly", "pardoned", "passed", "refused", "warned")
-
-    def __init__(self) -> None:
-        self.passed = self.warned = self.refused = 0
-        self.forgiven = 0  # passed, and a strict team would have refused them
-        self.newly = 0  # refused here, and accepted when they were sent
-        self.pardoned = 0  # refused when they were sent, and not here
+    passed: int = 0
+    warned: int = 0
+    refused: int = 0
+    forgiven: int = 0  # passed, but a strict team would have refused them
+    newly: int = 0  # refused here, but accepted when they were sent
+    pardoned: int = 0  # refused when they were sent, but not here
 
     @property
     def messages(self) -> int:
         return self.passed + self.refused
 
     def add(self, other: "ReplayCounts") -> None:
-        for name in ReplayCounts.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
 class RefusalReason(NamedTuple):
@@ -58,74 +57,43 @@ class ReplayReport:
         self._agents: set[str] = set()
         self._reasons: dict[tuple[Row, str], RefusalReason] = {}
 
-    def add(self, line: LogEntry, judged: SimulatedResult) -> None:
-        """A message of which the log knows more than it says itself."""
-        counts = self.count(judged, line.number)
-        if counts is not None and line.kept:
+    def add(self, entry: LogEntry, result: SimulatedResult) -> None:
+        self.repeated += result.verdict == "repeated"
+        self.own += result.verdict == "own"
+        if result.verdict not in ("passed", "refused"):
+            return
+        row, counts = self._row(result)
+        passed = result.verdict == "passed"
+        counts.passed += passed
+        counts.refused += not passed
+        if result.findings:
+            self._add_findings(result, row, counts, result.id or f"line {entry.number}")
+        if entry.kept:
             self.kept += 1
-            if (judged.verdict == "refused") is not line.refused:
-                if line.refused:
-                    counts.pardoned += 1
-                else:
-                    counts.newly += 1
+            counts.pardoned += passed and entry.refused
+            counts.newly += not passed and not entry.refused
 
-    def count(self, judged: SimulatedResult, line: int = 0) -> ReplayCounts | None:
-        """The counts of which it is one; None where it is nobody's."""
-        verdict, agent, dialect, type_, id_, findings = judged
-        known = self._rows.get((agent, id(type_ or dialect)))
-        if verdict == "passed":
-            row, counts = known or self._row(agent, judged)
-            counts.passed += 1
-        elif verdict == "refused":
-            row, counts = known or self._row(agent, judged)
-            counts.refused += 1
-        else:
-            self.repeated += verdict == "repeated"
-            self.own += verdict == "own"
-            return None
-        for finding in findings:
-            if finding.severity != "note":
-                self._found(findings, verdict == "passed", counts, row, id_ or f"line {line}")
-                break
-        return counts
-
-    def _found(self, findings: tuple[Finding, ...], passed: bool, counts: ReplayCounts, row: Row, first: str) -> None:
-        severities = {finding.severity for finding in findings}
-        if passed:
-            counts.forgiven += "refusal" in severities
-            counts.warned += "warning" in severities
-        if "refusal" in severities:
-            for code, one in {
-                finding.code: finding for finding in reversed(findings) if finding.severity == "refusal"
-            }.items():
-                self._reason(row, code, one, first)
-
-    def _named(self, agent: str) -> str:
-        """The name under which an agent is counted."""
-        agent = agent or NOBODY
+    def _row(self, result: SimulatedResult) -> tuple[Row, ReplayCounts]:
+        agent, dialect, type_ = result.agent or UNNAMED, result.dialect, result.type
         if agent not in self._agents and len(self._agents) >= AGENTS_MAX:
             agent = OTHERS
-        self._agents.add(agent)
-        return agent
-
-    def _row(self, agent: str, judged: SimulatedResult) -> tuple[Row, ReplayCounts]:
-        dialect, type_ = judged.dialect, judged.type
-        key = agent, _ = self._named(agent), id(type_ or dialect)
+        key = agent, id(type_ or dialect)
         if key not in self._rows:
-            named = (
-                type_.name if type_ is not None else "text" if dialect is not None and not dialect.types else NO_TYPE
-            )
-            self._rows[key] = (agent, dialect.name if dialect is not None else "–", named), ReplayCounts()
+            self._agents.add(agent)
+            is_text = dialect is not None and not dialect.types
+            name = type_.name if type_ is not None else "text" if is_text else NO_TYPE
+            self._rows[key] = (agent, dialect.name if dialect is not None else "–", name), ReplayCounts()
         return self._rows[key]
 
-    def _reason(self, row: Row, code: str, finding: Finding, first: str) -> None:
-        refusal_reason = self._reasons.get((row, code))
-        if refusal_reason is None:
-            self._reasons[row, code] = RefusalReason(*row, code, 1, first, finding.say, finding.path)
-        else:
-            self._reasons[row, code] = refusal_reason._replace(times=refusal_reason.times + 1)
-
-    # --- what it came to ---------------------------------------------------------------------------------------------
+    def _add_findings(self, result: SimulatedResult, row: Row, counts: ReplayCounts, first: str) -> None:
+        refusals = {finding.code: finding for finding in reversed(result.findings) if finding.severity == "refusal"}
+        if result.verdict == "passed":
+            counts.forgiven += bool(refusals)
+            counts.warned += any(finding.severity == "warning" for finding in result.findings)
+        for code, finding in refusals.items():
+            new = RefusalReason(*row, code, 0, first, say=finding.say, path=finding.path)
+            reason = self._reasons.get((row, code), new)
+            self._reasons[row, code] = reason._replace(times=reason.times + 1)
 
     @property
     def total(self) -> ReplayCounts:
@@ -135,22 +103,14 @@ class ReplayReport:
         return total
 
     def by_agent(self) -> dict[str, ReplayCounts]:
-        found: dict[str, ReplayCounts] = {}
+        totals: dict[str, ReplayCounts] = {}
         for (agent, _, _), counts in self._rows.values():
-            found.setdefault(agent, ReplayCounts()).add(counts)
-        return dict(sorted(found.items()))
+            totals.setdefault(agent, ReplayCounts()).add(counts)
+        return dict(sorted(totals.items()))
 
-    def by_type(self) -> Iterator[tuple[Row, ReplayCounts]]:
-        yield from sorted(self._rows.values(), key=lambda item: item[0])
+    def by_type(self) -> list[tuple[Row, ReplayCounts]]:
+        return sorted(self._rows.values(), key=lambda item: item[0])
 
     def reasons(self) -> list[RefusalReason]:
         """The most frequent first."""
-        return sorted(
-            self._reasons.values(),
-            key=lambda refusal_reason: (
-                -refusal_reason.times,
-                refusal_reason.agent,
-                refusal_reason.type,
-                refusal_reason.code,
-            ),
-        )
+        return sorted(self._reasons.values(), key=lambda each: (-each.times, each.agent, each.type, each.code))

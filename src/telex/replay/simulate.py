@@ -1,26 +1,20 @@
 """Simulation of sends: what a team with these settings would have answered to the messages of a log.
 
-A message goes through the same decision as on the bus, over a memory store whose clock is the log. Members come from
-the log. What a log does not record stays as it was: the sender's options, whether an inbox was full.
+A message goes through the same decision as on the bus, in one transaction of a memory store whose clock is the log.
+What a log does not record stays as it was: the options of the request, whether an inbox was full.
 """
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from sys import maxsize
 from typing import Any, Literal, NamedTuple
 
 from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest
-from telex.bus.decision import (
-    NO_RECIPIENT,
-    DecidedSend,
-    Decision,
-    PreparedSend,
-    RefusedSend,
-    StoredSend,
-    event_detail,
-)
-from telex.bus.team_state import Topics, default_roles, states_of
-from telex.delivery.routing import Participants
+from telex.bus.decision import NO_RECIPIENT, DecidedSend, Decision, PreparedSend, RefusedSend, StoredSend, event_detail
+from telex.bus.team_state import EMPTY, CachedRoute, RouteKey, TeamState, Topics, default_roles, states_of
+from telex.delivery.membership import name_not_allowed
+from telex.delivery.routing import Participants, Route, route
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.digest import digest_of
@@ -28,32 +22,127 @@ from telex.model.event import COMING_AND_GOING, Event
 from telex.model.finding import Finding, Severity, refusals
 from telex.model.json_path import ROOT
 from telex.model.message import Message, NewMessage
-from telex.model.roster import EVERYONE, TELEX, Member
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
-from telex.replay.reader import LogEntry, inboxes_of, moment_in, recorded
-from telex.replay.team import ReplayTeam, apply_member_event
+from telex.replay.reader import LogEntry, detail_recorded, inboxes_recorded, seconds_of
+from telex.replay.time_travel import apply_member_event
 from telex.stores.memory import MemoryStore
 from telex.stores.memory_transaction import MemoryTransaction
+from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
 from telex.work.actions import FOLDS
 from telex.work.view import WorkMessage, work_message_from_log
 
-Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which is not checked
+ROUTES_MAX = 1_024  # that are cached; one to everyone has as many inboxes as there are members
+
+
+class ReplayTeam(TeamState):
+    """The members at each point of a log, under the settings of the replay.
+
+    Members join and leave by the events of the log. Many logs have no such events, or only some. In an open team, the
+    sender and the recipient of a message that was accepted are then taken as members. In a closed team they are not:
+    the replay reports them.
+    """
+
+    was_accepted = False  # the current message: then its sender and recipient were members
+    is_bare = False  # the sender of the current message is known only by its own claim
+    _everybody: Route | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self._declared)
+
+    @property
+    def is_lenient(self) -> bool:
+        """An accepted message of an open team passes, whether the log names its agents or not."""
+        return self.was_accepted and not self._declared
+
+    def route(self, key: RouteKey) -> CachedRoute | Finding:
+        """The cached route, or the one that the bus would resolve. As in `telex check`, the sender that a bare message
+        claims is accepted, except that in a closed team it must be a member."""
+        cached = (*key, self.was_accepted, self.is_bare)
+        if (known := self._replay_routes.get(cached)) is not None:
+            return known
+        resolved = self._resolve(key)
+        if not isinstance(resolved, Finding):
+            if len(self._replay_routes) >= ROUTES_MAX:
+                self._replay_routes.clear()
+            self._replay_routes[cached] = resolved
+        return resolved
+
+    def _resolve(self, key: RouteKey) -> CachedRoute | Finding:
+        sender, role, to = key
+        member = self.resolve_member(sender, role)
+        if isinstance(member, Finding):
+            return member
+        resolved = self._route_of(member, to or None, self.roster, joins=False)
+        participants = resolved.participants._replace(as_role=member.role or None)
+        if self.is_bare and not self.is_closed:
+            participants = Participants()
+        return resolved._replace(participants=participants, seen_until=inf)
+
+    def resolve_member(self, name: str, role: str | None, *, by: str | None = None) -> Member | Finding:
+        name = normalised(name)
+        if not name:
+            return Member("", "")
+        if self.roster.find(name) is None:
+            if self.is_closed and role is None and (others := self.roster.of_role(name)):
+                return others[0]  # a message that is signed with a role
+            past = self.roster.members.get(name)
+            if self.is_lenient and (past is None or past.stopped_at is None):
+                return name_not_allowed(name, self._limits) or Member(name, normalised(role) if role else "")
+        return super().resolve_member(name, role or None, by=by)
+
+    def route_to(self, address: str, sender: Member, roster: Roster) -> Route | Finding:
+        """The recipients of an accepted message were members, so they are not looked up."""
+        if not self.is_lenient:
+            return route(address, sender, roster)
+        if address == EVERYONE:
+            return tuple([member.name for member in roster.known() if member.name != sender.name])
+        if address.startswith(ALL_OF_ROLE):
+            members = roster.of_role(address.removeprefix(ALL_OF_ROLE))
+            return tuple([member.name for member in members if member.name != sender.name])
+        known = None if address.startswith(ONE_OF_ROLE) else roster.members.get(address)
+        return (address,) if known is None or known.is_here else route(address, sender, roster)
+
+    def everybody(self) -> Route:
+        """Every inbox of the team, for a message that names no recipient."""
+        if self._everybody is None:
+            members, roles = [member.name for member in self.roster.known()], self.roster.roles()
+            expected = [role for role in self.roster.default_roles if role not in self.roster.members]
+            self._everybody = (*members, *expected, *(ONE_OF_ROLE + role for role in roles))
+        return self._everybody
+
+    # --- topics: states are never evicted, because the store does not hold the messages that they are folded from ----
+
+    def topic_names(self, kind: str) -> list[str]:
+        return sorted(name for name in self._topics if name == kind or name.startswith(kind + ":"))
+
+    def _read_on(self, name: str) -> tuple[int, Any]:
+        return EMPTY
+
+    def put_topics(self, tx: Transaction, states: Mapping[str, Any], seq: int) -> None:
+        for name, state in states.items():
+            self._topics[name] = seq, state
+
+    def forget_routes(self) -> None:
+        super().forget_routes()
+        self._replay_routes: dict[tuple[object, ...], CachedRoute] = {}
+        self._everybody = None
+
+
+ReplayVerdict = Literal["passed", "refused", "repeated", "own"]  # own: sent by the bus itself, so it is not checked
 # Findings that only the record has: the options of the sender and the inboxes of that day are not in the log.
 RECORDED = frozenset({"id-differs", "id-not-allowed", "inbox-full", "recipient-missing"})
 EVIDENCE: dict[str, Severity] = {"mark": "warning", "refuse": "refusal"}  # by the team's setting
 REUSED, CONTRADICTED = "id-reused", "evidence-contradicted"
 MEMBERS_MAX = 10_000  # that are taken from messages, and not from events
-NOBODY = Participants()
-_NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 
 
 class SimulatedResult(NamedTuple):
-    """What would have become of a message."""
-
-    verdict: Verdict
+    verdict: ReplayVerdict
     agent: str
     dialect: Dialect | None
     type: MessageType | None
@@ -62,7 +151,7 @@ class SimulatedResult(NamedTuple):
 
 
 class LogClock:
-    """The time of the entry at hand."""
+    """The time of the current entry."""
 
     def __init__(self) -> None:
         self.at = 0.0
@@ -80,8 +169,6 @@ class LogClock:
 
 
 class Simulator:
-    """A team that answers the messages of a log one after the other."""
-
     def __init__(
         self,
         policy: CheckPolicy = STRICT,
@@ -100,7 +187,7 @@ class Simulator:
             declared=members,
             default_roles=default_roles((policy.forced,) if policy.forced else policy.dialects, closed=bool(members)),
         )
-        self._tx = MemoryTransaction(store)  # the whole replay is one transaction, and it is never rolled back
+        self._tx = MemoryTransaction(store)  # one for the whole replay, never rolled back
         self._evidence = EVIDENCE.get(evidence) if policy.work else None
         self._latest = 0.0  # the latest time that the log has named
         self._team.begin(self._tx)
@@ -113,8 +200,8 @@ class Simulator:
         return states_of(self._team, [topic for kind in FOLDS for topic in self._team.topic_names(kind)])
 
     def apply(self, event: Event) -> None:
-        """An event of the log that is no message. Only joining, leaving and stopping have an effect. In a closed team
-        only declared members can join, with the role and dialects of their declaration."""
+        """Apply an event that is no message. Only joining, leaving and stopping have an effect; in a closed team only
+        declared members can join, with the role and dialects of their declaration."""
         if event.kind not in COMING_AND_GOING or event.agent is None:
             return
         known = self._team.roster.members
@@ -140,23 +227,30 @@ class Simulator:
 
     def _set_time(self, entry: LogEntry) -> None:
         at = self._clock.at = self._team.now = self._latest if entry.at is None else entry.at
-        if at > self._latest:
-            self._latest = at
+        self._latest = max(at, self._latest)
 
     def _prepare(self, entry: LogEntry) -> PreparedSend:
-        given = (entry.raw, entry.sender or "", entry.role, entry.to, None, entry.reply_to, entry.correlation, None)
-        request = _NEW(SendRequest, given)
-        route = self._team.route(request[1:4])
-        participants = NOBODY if isinstance(route, Finding) else route.participants
+        sender = entry.sender or ""
+        request = SendRequest(
+            entry.raw, sender, entry.role, entry.to, reply_to=entry.reply_to, correlation=entry.correlation
+        )
+        route = self._team.route((sender, entry.role, entry.to))
+        participants = Participants() if isinstance(route, Finding) else route.participants
         if not entry.kept and not isinstance(route, Finding):
             self._meet(route.member)
         checked = self._context.validators.check(entry.raw, participants)
         own_id = checked.envelope.id
-        id_, has_own_id = entry.id or own_id or f"line {entry.number}", own_id is not None and not entry.kept
-        digest = digest_of(entry.raw) if has_own_id else b""  # duplicates are found by it
-        evidence = _findings_of_the_record(entry, self._evidence) if entry.detail is not None else ()
-        prepared = (request, checked, participants, id_, has_own_id, digest, self._clock.at, None, evidence)
-        return _NEW(PreparedSend, prepared)
+        has_own_id = own_id is not None and not entry.kept
+        return PreparedSend(
+            request,
+            checked,
+            participants,
+            id=entry.id or own_id or f"line {entry.number}",
+            has_own_id=has_own_id,
+            digest=digest_of(entry.raw) if has_own_id else b"",  # identifies duplicates
+            began=self._clock.at,
+            evidence=_recorded_findings(entry, self._evidence),
+        )
 
     def _meet(self, member: Member) -> None:
         """Add the sender of a message, in a log without events: it was a member from the beginning."""
@@ -201,9 +295,14 @@ def _store_own(context: BusContext, entry: LogEntry, traits: TypeTraits, tx: Tra
     team.put_topics(tx, states, entry.number)
 
 
+_NOT_STORED = NewMessage(
+    *("", 0.0, "", "", "", None, None), rank=0, correlation=None, reply_to=None, digest=b"", raw=b""
+)
+
+
 class ReplayDecision(Decision):
-    """The decision of the bus, where the log already has a part of the answer. Nothing is delivered, and a message that
-    followed from another one is an entry of the log itself."""
+    """The decision of the bus, where the log has a part of the answer. Nothing is delivered, and follow-up messages are
+    entries of the log themselves."""
 
     __slots__ = ("_entry",)
 
@@ -213,16 +312,20 @@ class ReplayDecision(Decision):
 
     def result(self, decided: DecidedSend) -> SimulatedResult:
         assert not isinstance(decided, StoredSend), "nothing is left to do after a replayed message"
-        verdict: Verdict = "passed"
+        verdict: ReplayVerdict = "passed"
         if isinstance(decided, RefusedSend):
             verdict = "refused"
         elif decided.duplicate:
             verdict = "repeated"
-        traits, entry, findings = self._checked.traits, self._entry, decided.findings
-        agent, id_ = self._member.name or entry.sender or "", entry.id or self._checked.envelope.id
-        type_ = traits.type if traits is not None else None
-        dialect = traits.dialect if traits is not None else self._checked.dialect
-        return _NEW(SimulatedResult, (verdict, agent, dialect, type_, id_, () if verdict == "repeated" else findings))
+        traits, entry = self._checked.traits, self._entry
+        return SimulatedResult(
+            verdict,
+            agent=self._member.name or entry.sender or "",
+            dialect=traits.dialect if traits is not None else self._checked.dialect,
+            type=traits.type if traits is not None else None,
+            id=entry.id or self._checked.envelope.id,
+            findings=() if verdict == "repeated" else decided.findings,
+        )
 
     def _resolve_route(self) -> DecidedSend | None:
         refused = super()._resolve_route()
@@ -234,7 +337,7 @@ class ReplayDecision(Decision):
             team = self._context.team
             assert isinstance(team, ReplayTeam)
             self._address, self._inboxes = EVERYONE, team.everybody()
-        recorded_inboxes = inboxes_of(self._entry) if self._entry.detail is not None else None
+        recorded_inboxes = inboxes_recorded(self._entry) if self._entry.detail is not None else None
         if recorded_inboxes is not None and not isinstance(self._inboxes, Finding):
             self._inboxes = recorded_inboxes
         return None
@@ -242,14 +345,14 @@ class ReplayDecision(Decision):
     def _argument_findings(self) -> tuple[Finding, ...]:
         """The findings of the record, if they stop the message. A claim that contradicts the repository stops it in a
         strict team only, every other refusal in any."""
-        found, is_strict = self._prepared.evidence, self._context.policy.strict
-        stops = found and any(finding.code != CONTRADICTED or is_strict for finding in refusals(found))
-        return found if stops else ()
+        findings, is_strict = self._prepared.evidence, self._context.policy.strict
+        stops = any(finding.code != CONTRADICTED or is_strict for finding in refusals(findings))
+        return findings if stops else ()
 
     def _work_message_of(self, tree: Tree, traits: TypeTraits) -> WorkMessage:
         if self._entry.at is None:  # a bare message: its own timestamp is all there is
             written = tree.get(traits.dialect.wire.timestamp or "")
-            at = moment_in(written) if isinstance(written, str) else None
+            at = seconds_of(written) if isinstance(written, str) else None
             if at is not None:
                 self._now = at
         return super()._work_message_of(tree, traits)
@@ -261,7 +364,7 @@ class ReplayDecision(Decision):
             self._work = work._replace(change=work.change._replace(reports=()))
 
     def _append(self) -> DecidedSend:
-        """Store what later messages are decided on: changes of the work, requests in a user's dialect, ids."""
+        """Store what later decisions need: changes of the work, requests in a user's dialect, ids."""
         work, traits, findings = self._work, self._checked.traits, (*self._checked.findings, *self._findings)
         change = work.change if work is not None else None
         is_request = traits is not None and traits.type.meaning is not None
@@ -277,24 +380,9 @@ class ReplayDecision(Decision):
         return Receipt(True, self._prepared.id, "stored", findings=findings)
 
     def _refuse(self, findings: tuple[Finding, ...]) -> RefusedSend:
+        """Refused messages are not stored."""
         checked = self._checked
-        return RefusedSend(_NOTHING, checked, (*checked.findings, *findings))
-
-
-_NOTHING = NewMessage(
-    id="",
-    at=0.0,
-    sender="",
-    role="",
-    to="",
-    dialect=None,
-    type=None,
-    rank=0,
-    correlation=None,
-    reply_to=None,
-    digest=b"",
-    raw=b"",
-)
+        return RefusedSend(_NOT_STORED, checked, (*checked.findings, *findings))
 
 
 def _only_sender(type_: MessageType) -> Member:
@@ -303,14 +391,14 @@ def _only_sender(type_: MessageType) -> Member:
     return Member(role, role)
 
 
-def _findings_of_the_record(entry: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
-    """Findings of the send that a replay cannot make again. `evidence`: the severity of a claim that contradicts the
-    repository; None: it is ignored."""
+def _recorded_findings(entry: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
+    """Findings of the send that a replay cannot produce. `evidence` is the severity of a claim that contradicts the
+    repository; None ignores it."""
     if not entry.detail or '"findings"' not in entry.detail:
         return ()
-    listed = recorded(entry).get("findings")
+    recorded = detail_recorded(entry).get("findings")
     findings = []
-    for finding in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+    for finding in map(_finding, recorded if isinstance(recorded, list) else ()):
         if finding.code == CONTRADICTED and evidence is not None:
             findings.append(finding._replace(severity=evidence))
         elif entry.refused and (finding.code in RECORDED or (finding.code, finding.path) == (REUSED, ROOT)):
@@ -318,6 +406,7 @@ def _findings_of_the_record(entry: LogEntry, evidence: Severity | None) -> tuple
     return tuple(findings)
 
 
-def _finding(fields: dict[str, Any]) -> Finding:
-    known = {name: value for name, value in fields.items() if name in Finding._fields and isinstance(value, str)}
-    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)  # type: ignore[arg-type]
+def _finding(recorded: Any) -> Finding:
+    fields = recorded.items() if isinstance(recorded, dict) else ()
+    known = {name: value for name, value in fields if name in Finding._fields and isinstance(value, str)}
+    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)

@@ -1,4 +1,4 @@
-"""State at an earlier time: inboxes, team and work, folded from the events up to that moment."""
+"""Snapshot of an earlier time: inboxes, team and work, folded from the events up to that time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,11 +8,10 @@ from telex.model.delivery import AT_ONCE, MOVES, Delivery, State
 from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message, stored_inboxes
 from telex.model.roster import Member
-from telex.replay.team import apply_member_event
 from telex.work import reducer
 
-UNTOLD = 0  # the number of a delivery to which nothing has happened yet: no event has named it
-# What becomes of a delivery with an event of that kind.
+UNNUMBERED = 0  # number of a delivery without an event of its own: no event has named it
+# State of a delivery after an event of that kind.
 BECOMES: dict[str, State] = {
     "leased": "leased",
     "extended": "leased",
@@ -30,17 +29,40 @@ BECOMES: dict[str, State] = {
 Place = tuple[int, str]  # message and inbox
 
 
+def apply_member_event(members: dict[str, Member], event: Event) -> None:
+    """Apply an event of a log to the members: one has joined, left or stopped."""
+    name, at = event.agent, event.at
+    if name is None or event.kind not in COMING_AND_GOING:
+        return
+    member = members.get(name)
+    if event.kind == "joined":
+        detail = detail_of(event)
+        role, reads = detail.get("role"), detail.get("reads")
+        is_here = member is not None and member.is_here and member.joined_at is not None
+        members[name] = Member(
+            name=name,
+            role=role if isinstance(role, str) else member.role if member is not None else "",
+            dialects=tuple(dialect for dialect in reads if isinstance(dialect, str)) if isinstance(reads, list) else (),
+            declared=member.declared if member is not None else False,
+            joined_at=member.joined_at if member is not None and is_here else at,
+        )
+    elif member is not None:
+        left = at if event.kind in ("left", "forced") else member.left_at
+        stopped = at if event.kind in ("stopped", "forced") else member.stopped_at
+        members[name] = member._replace(left_at=left, stopped_at=stopped)
+
+
 class TimeTravelState:
-    """Everything as it was after the events that were written into it."""
+    """Members, deliveries and work after the events that were applied."""
 
     def __init__(self, dialects: Mapping[str, Dialect]) -> None:
         self.members: dict[str, Member] = {}
         self.book: dict[str, Any] = {}
         self.events, self.at = 0, 0.0
         self._dialects = dialects
-        self._untold: dict[Place, Delivery] = {}
-        self._told: dict[int, Delivery] = {}
-        self._messages: dict[int, Message] = {}  # those that still lie somewhere
+        self._new: dict[Place, Delivery] = {}
+        self._numbered: dict[int, Delivery] = {}
+        self._messages: dict[int, Message] = {}  # those with a delivery that is not final
 
     def write(self, event: Event, message: Message | None) -> None:
         self.events, self.at = self.events + 1, event.at
@@ -50,7 +72,7 @@ class TimeTravelState:
             return
         elif event.kind == "accepted":
             for inbox in stored_inboxes(event, message):
-                self._untold[message.seq, inbox] = _new(UNTOLD, message, inbox)
+                self._new[message.seq, inbox] = _stored(UNNUMBERED, message, inbox)
                 self._messages[message.seq] = message
             reducer.write(self.book, event, message, self._dialects)
         elif event.delivery is not None and event.inbox is not None:
@@ -58,35 +80,32 @@ class TimeTravelState:
 
     def _deliver(self, event: Event, number: int, inbox: str, message: Message) -> None:
         if event.kind == "request-repeated":
-            self._told[number] = _new(number, message, inbox)
+            self._numbered[number] = _stored(number, message, inbox)
             self._messages[message.seq] = message
         if event.kind not in BECOMES:
             return
-        before = self._told.pop(number, None) or self._untold.pop((message.seq, inbox), None)
-        # Where a record does not tell to whom something went, it tells it when somebody does something with it.
-        now = after(before or _new(number, message, inbox), event)._replace(seq=number)
-        if MOVES[now.state]:
-            self._told[number] = now
+        before = self._numbered.pop(number, None) or self._new.pop((message.seq, inbox), None)
+        # If the record lacks the inboxes of a message, its deliveries are known from their first event.
+        delivery = after(before or _stored(number, message, inbox), event)._replace(seq=number)
+        if MOVES[delivery.state]:
+            self._numbered[number] = delivery
             self._messages[message.seq] = message
 
     def deliveries(self) -> Iterator[tuple[Delivery, Message]]:
-        """What was not over, in the order in which it would be offered."""
-        deliveries = sorted(
-            (*self._told.values(), *self._untold.values()),
-            key=lambda delivery: (delivery.rank, delivery.message, delivery.seq),
-        )
+        """Deliveries that are not final, in the order in which they would be leased."""
+        deliveries = [*self._numbered.values(), *self._new.values()]
+        deliveries.sort(key=lambda delivery: (delivery.rank, delivery.message, delivery.seq))
         yield from ((delivery, self._messages[delivery.message]) for delivery in deliveries)
 
     def of_kind(self, kind: str) -> list[Any]:
-        """The matters of the work of that kind."""
+        """Work states of that kind."""
         return [state for topic, state in self.book.items() if reducer.kind_of(topic) == kind]
 
 
 def as_it_was(
     events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect], members: Iterable[Member] = ()
 ) -> TimeTravelState:
-    """`known`: the members as they are now. Of those who came so long ago that no event tells of it, their own dates
-    do."""
+    """The state after these events. `members` are those of now: for a member without an event its own dates count."""
     moment = TimeTravelState(dialects)
     for event, message in events:
         moment.write(event, message)
@@ -97,7 +116,7 @@ def as_it_was(
 
 
 def _at(member: Member, at: float) -> Member:
-    """The member without what has happened to it since."""
+    """The member without later changes."""
     left, stopped = member.left_at, member.stopped_at
     return member._replace(
         left_at=left if left is not None and left <= at else None,
@@ -106,7 +125,6 @@ def _at(member: Member, at: float) -> Member:
 
 
 def after(delivery: Delivery, event: Event) -> Delivery:
-    """The delivery after that event."""
     detail = detail_of(event) if event.kind in ("leased", "extended", "nacked", "lease-expired") else {}
     changes: dict[str, Any] = {"state": BECOMES[event.kind], "due_at": AT_ONCE}
     if changes["state"] == "stored" and event.kind != "lease-expired":
@@ -125,5 +143,5 @@ def after(delivery: Delivery, event: Event) -> Delivery:
     return delivery._replace(**changes)
 
 
-def _new(number: int, message: Message, inbox: str) -> Delivery:
+def _stored(number: int, message: Message, inbox: str) -> Delivery:
     return Delivery(number, message.seq, inbox=inbox, rank=message.rank, state="stored", due_at=AT_ONCE)

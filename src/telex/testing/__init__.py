@@ -1,25 +1,53 @@
-"""The public kit for those who test with Telex: `strategies` makes valid messages of any dialect for hypothesis.
+"""Public test kit: `FakeClock`, `StoreContract` for stores, `strategies` for hypothesis, `simulator` for whole teams.
 
-`StoreContract` is what every store must pass, `FakeClock` a clock that goes on when it is told to. Names are fetched
-when first used, so that neither pytest nor hypothesis has to be there for the rest.
+`StoreContract` is imported on first use, so that the rest needs neither pytest nor hypothesis.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from telex.testing.clock import FakeClock
     from telex.testing.store_contract import StoreContract
 
 __all__ = ["FakeClock", "StoreContract"]
 
-_HOMES = {"FakeClock": "telex.testing.clock", "StoreContract": "telex.testing.store_contract"}
+EPOCH = 1_767_225_600.0  # 2026-01-01, so that times in a failing test look like times
 
-
-if not TYPE_CHECKING:  # to a type checker every name would be one of ours
+if not TYPE_CHECKING:  # a type checker would accept every name
 
     def __getattr__(name: str) -> object:
-        if name not in _HOMES:
+        if name != "StoreContract":
             raise AttributeError(f"module 'telex.testing' has no attribute {name!r}")
-        from importlib import import_module
+        from telex.testing.store_contract import StoreContract
 
-        return getattr(import_module(_HOMES[name]), name)
+        return StoreContract
+
+
+class FakeClock:
+    """A clock that the test sets, so that nothing ever waits. Its ids count up."""
+
+    def __init__(self, now: float = EPOCH) -> None:
+        self._now = now
+        self._ids = 0
+        self.meanwhile: Callable[[], None] | None = None  # runs during each sleep
+
+    def now(self) -> float:
+        return self._now
+
+    def begin_after(self, moment: float) -> None:
+        self._now = max(self._now, moment)
+
+    def leap(self, seconds: float) -> float:
+        """Advance the time, or set it back. Returns the new time."""
+        self._now += seconds
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Advance the time without waiting."""
+        self._now += max(seconds, 0.0)
+        if self.meanwhile is not None:
+            self.meanwhile()
+
+    def new_id(self) -> str:
+        self._ids += 1
+        return f"id-{self._ids:06}"

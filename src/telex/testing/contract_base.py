@@ -18,7 +18,7 @@ from telex.model.message import Lease, NewMessage
 from telex.model.roster import Member
 from telex.ports.clock import Clock
 from telex.ports.store import AppendResult, LeaseRequest, Reads, Settlement, SettleResult, Store, Transaction
-from telex.testing.clock import FakeClock
+from telex.testing import FakeClock
 
 T = TypeVar("T")
 Contract = TypeVar("Contract", bound="ContractBase")

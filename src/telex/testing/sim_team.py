@@ -1,22 +1,105 @@
-"""Actions of simulated agents, from one seed: send, receive, stall, crash, repeat, leave and join.
+"""Simulated agents and their messages, from one seed: send, receive, stall, crash, repeat, leave and join.
 
 This module asserts nothing: it performs an action and passes the result to the observer.
 """
 
+import copy
+import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple
 
 from telex.bus.local import LocalBus
 from telex.client import run_sync
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.write import write
 from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
-from telex.model.message import Lease
+from telex.model.message import Lease, Message
 from telex.ports.bus import Receipt
-from telex.testing.clock import FakeClock
-from telex.testing.sim_messages import SimHeader, SimMessage, nonsense, replies_to, sayable, written
-from telex.testing.sim_observer import SendObserver
+from telex.testing import FakeClock
+from telex.testing.sim_invariants import SendObserver
+from telex.validation.authorization import may_receive, may_send
+
+NONSENSE = (b"", b"\xff\xfe", b'{"type": "dev_blocker"', b'{"type": "dev_blokcer", "task": "T1"}', b"a\x00b", b"[1, 2]")
+
+
+class SimMessage(NamedTuple):
+    raw: bytes
+    to: str
+    id: str
+    inside: bool = False  # the message contains its id; not every dialect has a field for it
+
+
+@lru_cache(maxsize=256)
+def sayable(role: str, to_role: str | None) -> tuple[tuple[Dialect, MessageType], ...]:
+    """Every type that a role may send to another, or to any."""
+    return tuple(
+        (dialect, type_)
+        for dialect in BUILT_IN
+        for type_ in dialect.types.values()
+        if may_send(role, type_) and (to_role is None or may_receive(to_role, type_))
+    )
+
+
+def replies_to(question: Message, role: str) -> list[tuple[Dialect, MessageType]]:
+    """The types with which this role may answer a request."""
+    dialect = by_name(question.dialect or "")
+    type_ = dialect.types.get(question.type or "") if dialect is not None else None
+    reply = type_.reply if type_ is not None else None
+    return [choice for choice in sayable(role, None) if choice[0] is dialect and choice[1].name == reply]
+
+
+class SimHeader(NamedTuple):
+    sender: str
+    role: str
+    to: str
+    to_role: str | None
+    id: str
+    topic: str
+    reply_to: str | None = None
+
+
+def written(dialect: Dialect, type_: MessageType, header: SimHeader) -> bytes:
+    """The type's example with this header."""
+    wire, tree = dialect.wire, copy.deepcopy(type_.example)
+    names, to, to_role = dialect.addresses == "names", header.to, header.to_role
+    places = {
+        wire.sender: header.sender if names else header.role,
+        wire.recipient: "*" if to == "*" or to_role is None else to if names else to_role,
+        wire.id: header.id,
+        wire.correlation: header.topic,
+        wire.task: header.topic,  # some dialects warn when it differs from the correlation id
+        wire.reply_to: header.reply_to,
+    }
+    for place, value in places.items():
+        if place is not None and value is not None:
+            _put(tree, dialect.locate(type_, place), value)
+    return write(dialect, tree, type_.body_example or None).encode()
+
+
+def _put(tree: Tree, path: tuple[str, ...], value: str) -> None:
+    """Set a field only if the example has it."""
+    for step in path[:-1]:
+        tree = tree.get(step, {})
+    if path[-1] in tree:
+        tree[path[-1]] = value
+
+
+def nonsense(random: Random, raw: bytes) -> bytes:
+    """Malformed bytes, or a message with a field removed."""
+    if random.random() < 0.5:
+        return random.choice(NONSENSE)
+    try:
+        tree = json.loads(raw)
+    except ValueError:
+        return raw[: len(raw) // 2]
+    tree.pop(random.choice(sorted(tree)))
+    return json.dumps(tree).encode()
+
 
 ROLES = {
     "lead": "lead",
@@ -40,8 +123,6 @@ CHATTY = 0.3  # share of teams with two agents that exchange many messages
 BURST_MIN, BURST_MAX = 3, 12  # messages that such an agent sends at once
 MEANWHILE = 0.25  # probability of an action while another agent waits
 
-T = TypeVar("T")
-
 
 @dataclass
 class SimAgent:
@@ -49,7 +130,7 @@ class SimAgent:
     role: str
     bus: LocalBus
     here: bool = True
-    waits: bool = False  # within a verb that has not returned yet
+    waits: bool = False  # in a call that has not returned yet
     held: list[Lease] = field(default_factory=list)
     past: list[Lease] = field(default_factory=list)  # tokens of leases that are settled or forgotten
     said: list[SimMessage] = field(default_factory=list)
@@ -86,7 +167,7 @@ class SimTeam:
             run_sync(agent.bus.join(agent.name, role=agent.role, dialects=READS.get(agent.name, ())))
 
     def step(self) -> None:
-        """Somebody does something, and then some time passes, or none."""
+        """One agent acts, and then some time passes, or none."""
         agent = self.random.choice([agent for agent in self.agents if not agent.waits])
         if not agent.here:
             self.join(agent)
@@ -105,20 +186,19 @@ class SimTeam:
     def now(self) -> float:
         return self.clock.now()
 
-    # --- saying -----------------------------------------------------------------------------------------------------
+    # --- sends ------------------------------------------------------------------------------------------------------
 
-    def _something(self, agent: SimAgent, *, asking: bool = False) -> SimMessage | None:
+    def _draw_message(self, agent: SimAgent, *, asking: bool = False) -> SimMessage | None:
         other = self.random.choice(self.agents)
         to = self.random.choice([other.name, other.name, other.name, f"role:{other.role}", f"all:{other.role}", "*"])
         to_role = None if to == "*" else other.role
         choices = [(dialect, type_) for dialect, type_ in sayable(agent.role, to_role) if not asking or type_.reply]
         if not choices:
             return None
-        spoken = self.random.choice(list(dict.fromkeys(dialect.name for dialect, _ in choices)))
-        dialect, type_ = self.random.choice([choice for choice in choices if choice[0].name == spoken])
+        name = self.random.choice(list(dict.fromkeys(dialect.name for dialect, _ in choices)))
+        dialect, type_ = self.random.choice([choice for choice in choices if choice[0].name == name])
         id_ = self.clock.new_id()
-        topic = f"T{self.random.randint(1, 4)}"
-        header = SimHeader(agent.name, agent.role, to, to_role, id_, topic=topic)
+        header = SimHeader(agent.name, agent.role, to, to_role, id_, topic=f"T{self.random.randint(1, 4)}")
         return SimMessage(written(dialect, type_, header), to, id_, dialect.wire.id is not None)
 
     def _send(self, agent: SimAgent, sim_message: SimMessage) -> Receipt:
@@ -128,7 +208,7 @@ class SimTeam:
         return receipt
 
     def send(self, agent: SimAgent) -> None:
-        sim_message = self._something(agent)
+        sim_message = self._draw_message(agent)
         if sim_message is not None and self._send(agent, sim_message).accepted:
             agent.said.append(sim_message)
 
@@ -155,7 +235,7 @@ class SimTeam:
             self._send(agent, other)
 
     def babble(self, agent: SimAgent) -> None:
-        sim_message = self._something(agent)
+        sim_message = self._draw_message(agent)
         if sim_message is not None:
             broken = sim_message._replace(raw=nonsense(self.random, sim_message.raw))
             nobody = sim_message._replace(to=self.random.choice(["lede", "role:nobody", "somebody-else"]))
@@ -174,33 +254,28 @@ class SimTeam:
 
     def ask(self, agent: SimAgent) -> None:
         """Send a request and wait for the answer while other agents act."""
-        sim_message = self._something(agent, asking=True)
+        sim_message = self._draw_message(agent, asking=True)
         if sim_message is None:
             return
         self.witness.note(self.now, f"{agent.name} asks {sim_message.to} {sim_message.id} and waits")
-        with _waiting(agent):
-            try:
-                answer = run_sync(
-                    agent.bus.request(
-                        sim_message.raw, sender=agent.name, to=sim_message.to, id=sim_message.id, timeout=1.5
-                    )
-                )
-            except (RequestFailed, RequestTimedOut):
-                answer = None
+        request = agent.bus.request(
+            sim_message.raw, sender=agent.name, to=sim_message.to, id=sim_message.id, timeout=1.5
+        )
+        answer = None
+        with _waiting(agent), suppress(RequestFailed, RequestTimedOut):
+            answer = run_sync(request)
         if isinstance(answer, Receipt):
             self.witness.sent(self.now, agent.name, sim_message.to, sim_message.raw, answer)
             return
-        receipt = Receipt(True, sim_message.id, "stored", self._inboxes_of(agent, sim_message.id))
+        stories = run_sync(agent.bus.why(sim_message.id))
+        inboxes = tuple(delivery.inbox for story in stories for delivery in story.deliveries)
+        receipt = Receipt(True, sim_message.id, "stored", inboxes)
         self.witness.sent(self.now, agent.name, sim_message.to, sim_message.raw, receipt)
         if answer is not None:
             self.witness.offered(self.now, agent.name, answer, picked=True)
             agent.held.append(answer)
 
-    def _inboxes_of(self, agent: SimAgent, id_: str) -> tuple[str, ...]:
-        stories = run_sync(agent.bus.why(id_))
-        return tuple(delivery.inbox for story in stories for delivery in story.deliveries)
-
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # --- receives ---------------------------------------------------------------------------------------------------
 
     def receive(self, agent: SimAgent) -> list[Lease]:
         lease, wait = self.random.choice(LEASES_SECONDS), self.random.choice(WAITS_SECONDS)
@@ -217,26 +292,30 @@ class SimTeam:
     def ack(self, agent: SimAgent) -> None:
         """Ack a leased message, whether or not the lease has expired."""
         if agent.held:
-            self._ack(agent, agent.held.pop(self.random.randrange(len(agent.held))))
+            lease = agent.held.pop(self.random.randrange(len(agent.held)))
+            self._ack(agent, lease)
+            agent.past.append(lease)
 
     def _ack(self, agent: SimAgent, lease: Lease) -> None:
-        answer = _or_lost(lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
-        self.witness.settled(self.now, agent.name, lease, "acks", answer)
-        agent.past.append(lease)
+        self._settle(agent, lease, "acks", lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
+
+    def _settle(self, agent: SimAgent, lease: Lease, how: str, verb: Callable[[], object]) -> None:
+        answer = None
+        with suppress(LeaseLost):
+            answer = verb()
+        self.witness.settled(self.now, agent.name, lease, how, answer)
 
     def nack(self, agent: SimAgent) -> None:
         if agent.held:
-            lease = agent.held.pop()
-            delay = self.random.choice([None, None, 0.0, 30.0])
-            answer = _or_lost(lambda: run_sync(agent.bus.nack(lease.token, agent=agent.name, reason="no", delay=delay)))
-            self.witness.settled(self.now, agent.name, lease, "gives back", answer and answer.state)
+            lease, delay = agent.held.pop(), self.random.choice([None, None, 0.0, 30.0])
+            nack = agent.bus.nack(lease.token, agent=agent.name, reason="no", delay=delay)
+            self._settle(agent, lease, "nacks", lambda: run_sync(nack).state)
             agent.past.append(lease)
 
     def extend(self, agent: SimAgent) -> None:
         if agent.held:
             lease = self.random.choice(agent.held)
-            answer = _or_lost(lambda: run_sync(agent.bus.extend(lease.token, agent=agent.name)))
-            self.witness.settled(self.now, agent.name, lease, "extends", answer)
+            self._settle(agent, lease, "extends", lambda: run_sync(agent.bus.extend(lease.token, agent=agent.name)))
 
     def crash(self, agent: SimAgent) -> None:
         """Forget all leases; a late ack may still arrive."""
@@ -247,9 +326,7 @@ class SimTeam:
     def come_late(self, agent: SimAgent) -> None:
         """Settle a lease that was settled or lost before."""
         if agent.past:
-            lease = self.random.choice(agent.past[-8:])
-            answer = _or_lost(lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
-            self.witness.settled(self.now, agent.name, lease, "acks", answer)
+            self._ack(agent, self.random.choice(agent.past[-8:]))
 
     # --- the team ---------------------------------------------------------------------------------------------------
 
@@ -296,6 +373,7 @@ class SimTeam:
                 while agent.here and (taken := self._receive(agent, 100)):
                     for lease in taken:
                         self._ack(agent, lease)
+                        agent.past.append(lease)
 
     def readers(self) -> set[str]:
         """Inboxes that have a reader."""
@@ -309,10 +387,3 @@ def _waiting(agent: SimAgent) -> Iterator[None]:
         yield
     finally:
         agent.waits = False
-
-
-def _or_lost(verb: Callable[[], T]) -> T | None:
-    try:
-        return verb()
-    except LeaseLost:
-        return None

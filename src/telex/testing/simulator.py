@@ -23,11 +23,10 @@ from telex.client import run_sync
 from telex.model.limits import Limits
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
-from telex.testing.clock import FakeClock
+from telex.testing import FakeClock
 from telex.testing.decide_twice import DecideTwice
 from telex.testing.faulty_stores import BUGS
-from telex.testing.sim_invariants import EVENTS_MAX, check
-from telex.testing.sim_observer import SendObserver
+from telex.testing.sim_invariants import EVENTS_MAX, SendObserver, check
 from telex.testing.sim_team import SimTeam
 from telex.validation.check import CheckPolicy
 
@@ -37,27 +36,21 @@ INBOX_MAXIMA = (5, 10_000)
 
 
 class SimulationRun(NamedTuple):
-    """What one seed led to."""
-
     seed: int
     violations: list[str]
     history: list[str]
-    kinds: Counter[str]  # of the events: how much happened
+    kinds: Counter[str]  # of the events
 
     def report(self) -> str:
         return "\n".join([*self.history, *(f"seed {self.seed}: {violation}" for violation in self.violations)])
 
 
 def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> SimulationRun:
-    """A team on these stores, which are one and the same place, each opened by another process as it were."""
+    """Run a team on these stores: several connections to one database, as several processes have."""
     random, clock, witness = Random(seed), FakeClock(), SendObserver()
     limits = Limits(inbox_max=random.choice(INBOX_MAXIMA))
-    team = SimTeam(
-        random,
-        clock,
-        witness,
-        [LocalBus(store, clock, desk=CheckPolicy(limits=limits, work=False)) for store in stores],
-    )
+    policy = CheckPolicy(limits=limits, work=False)
+    team = SimTeam(random, clock, witness, [LocalBus(store, clock, desk=policy) for store in stores])
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))
         _guarded(witness, lambda: run_sync(check(stores[0], witness, limits, team.readers(), clock.now())))
@@ -73,11 +66,11 @@ def _live(team: SimTeam, steps: int) -> None:
 
 
 class _Stop(Exception):
-    """There is nothing more to be learned from this seed."""
+    """The run of this seed ends."""
 
 
 def _guarded(witness: SendObserver, part: Callable[[], None]) -> None:
-    """A bus that breaks down is a violation too, with the history that led to it."""
+    """An exception of the bus is a violation too, with the history that led to it."""
     try:
         part()
     except Exception as error:
@@ -89,17 +82,17 @@ def _guarded(witness: SendObserver, part: Callable[[], None]) -> None:
 
 
 def run(seed: int, store: str = "memory", bug: str | None = None, *, twice: bool = False) -> SimulationRun:
-    """One seed, on a new store of this kind. `twice`: every decision runs twice, the first time to be undone."""
-    flaw: Callable[[Store], Any] = BUGS[bug] if bug is not None else DecideTwice if twice else lambda good: good
+    """Run one seed on a new store of this kind. `twice`: every decision runs twice, the first time rolled back."""
+    wrap: Callable[[Store], Any] = BUGS[bug] if bug is not None else DecideTwice if twice else lambda store: store
     if store == "memory":
-        return simulate(seed, [cast(Store, flaw(MemoryStore()))])
+        return simulate(seed, [cast(Store, wrap(MemoryStore()))])
     from telex.stores.sqlite.store import SqliteStore
 
     with TemporaryDirectory(prefix="telex-simulator-") as folder:
         path = str(Path(folder) / "telex.db")
-        stores = [SqliteStore.open(path, durable=False) for _ in range(2)]  # nobody pulls the plug here
+        stores = [SqliteStore.open(path, durable=False) for _ in range(2)]
         try:
-            return simulate(seed, [cast(Store, flaw(store)) for store in stores])
+            return simulate(seed, [cast(Store, wrap(store)) for store in stores])
         finally:
             for opened in stores:
                 run_sync(opened.close())
@@ -110,8 +103,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0:500", help="one seed, or a range as first:last+1")
     parser.add_argument("--store", choices=["memory", "sqlite"], default="memory")
     parser.add_argument("--bug", choices=sorted(BUGS), help="plant this bug in the store")
-    parser.add_argument("--twice", action="store_true", help="run every decision twice, the first time to be undone")
-    parser.add_argument("--history", action="store_true", help="print what happened, even if nothing is wrong")
+    parser.add_argument("--twice", action="store_true", help="run every decision twice, the first time rolled back")
+    parser.add_argument("--history", action="store_true", help="print the history of every seed")
     chosen = parser.parse_args(arguments)
     first, _, end = chosen.seeds.partition(":")
     kinds: Counter[str] = Counter()

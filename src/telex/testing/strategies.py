@@ -16,28 +16,11 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from telex.dialects import schema
 from telex.dialects.blanks import is_blank
 from telex.dialects.front_matter_writer import write_front_matter
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, names, parse
-from telex.dialects.schema import (
-    ANY,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Form,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-    Tree,
-)
+from telex.dialects.schema import ANY, Dialect, Field, Form, Kind, MessageType, OneOf, Text, Tree
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
 from telex.validation.field_walker import FieldWalker
@@ -45,9 +28,9 @@ from telex.validation.rules import relate
 
 __all__ = ["WireMessage", "bodies", "messages", "moments", "values", "wire"]
 
-DRAWS_MAX = 3  # how often a message that breaks a rule is drawn anew before the example lends it its fields
+DRAWS_MAX = 3  # draws of a message that breaks a rule, before fields are taken from the example
 ITEMS_MAX = 3
-TEXT_CHARACTERS_MAX = 12  # longer ones find nothing more, and take longer to be made small
+TEXT_CHARACTERS_MAX = 12  # longer texts find no more bugs and shrink slower
 
 _LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 _TEXT = st.text(_LETTERS, max_size=TEXT_CHARACTERS_MAX).filter(lambda text: not is_blank(text))
@@ -61,40 +44,38 @@ _ANYTHING = st.recursive(
 
 
 class WireMessage(NamedTuple):
-    """A message and how it stands on the wire."""
-
     raw: bytes
     tree: Tree
-    body: str | None  # the markdown under front matter; None in JSON dialects
+    body: str | None  # the markdown after front matter; None in JSON dialects
 
 
 def values(kind: Kind, form: Form = "json") -> st.SearchStrategy[Any]:
-    """Every value that a field of this kind takes."""
+    """Values that a field of this kind accepts."""
     match kind:
         case Text():
             return _texts(kind)
-        case Integer(low, high):
+        case schema.Integer(low, high):
             return _integers(low, high)
-        case Number(low, high):
+        case schema.Number(low, high):
             return _integers(low, high) | st.floats(low, high, allow_nan=False, allow_infinity=False)
-        case Boolean():
+        case schema.Boolean():
             return st.booleans()
         case OneOf(choices):
             return st.sampled_from(choices)
-        case Timestamp():
+        case schema.Timestamp():
             return moments()
-        case Anything():
-            return _ANYTHING if form == "json" else _TEXT  # front matter has only text where no field says more
-        case ListOf(item):
+        case schema.Anything():
+            return _ANYTHING if form == "json" else _TEXT  # front matter has only text there
+        case schema.ListOf(item):
             return st.lists(values(item, form), max_size=ITEMS_MAX)
-        case MapOf(value):
+        case schema.MapOf(value):
             return st.dictionaries(_KEYS, values(value, form), max_size=ITEMS_MAX)
-        case Group(fields):
+        case schema.Group(fields):
             return _objects({name: (field, values(field.kind, form)) for name, field in fields.items()})
 
 
 def moments() -> st.SearchStrategy[str]:
-    """Times as ISO 8601 writes them, always with a zone."""
+    """ISO 8601 times with a zone."""
     zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
     def written(at: datetime, precise: str, z: bool) -> str:
@@ -126,7 +107,7 @@ def messages(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Tree]:
 
 
 def wire(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[WireMessage]:
-    """Valid messages as they arrive: fields in any order, JSON compact or spread out, any markdown as a body."""
+    """Valid messages as bytes: fields in any order, JSON compact or indented, any markdown as a body."""
     shuffled = messages(dialect, type_).flatmap(
         lambda tree: st.permutations(list(tree)).map(lambda order: {name: tree[name] for name in order})
     )
@@ -136,7 +117,7 @@ def wire(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[WireMessage]
 
 
 def bodies() -> st.SearchStrategy[str]:
-    """Markdown: headings, lists, rules that look like front matter, fences, and anything else that is text."""
+    """Markdown: headings, lists, fences, rules that look like front matter, and other text."""
     lines = st.sampled_from(["## Result", "## Self-Assessment", "- done", "---", "```", "type: x", "{", "", "a: b"])
     text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=TEXT_CHARACTERS_MAX)
     return st.lists(lines | text, max_size=6).map("\n".join)
@@ -159,12 +140,12 @@ def _texts(kind: Text) -> st.SearchStrategy[str]:
 
 
 def _integers(low: float | None, high: float | None) -> st.SearchStrategy[int]:
-    least = LIMITS.integer_min if low is None else ceil(low)
-    most = LIMITS.integer_max if high is None else floor(high)
-    if least > most:
-        return st.nothing()  # there is no whole number between the two
-    # Small numbers are what messages hold, and what rules compare; the rest shows that nothing overflows.
-    return st.integers(least, min(most, max(least, 0) + 5)) | st.integers(least, most)
+    first = LIMITS.integer_min if low is None else ceil(low)
+    last = LIMITS.integer_max if high is None else floor(high)
+    if first > last:
+        return st.nothing()
+    # Small numbers are what messages have and rules compare; the others test for overflows.
+    return st.integers(first, min(last, max(first, 0) + 5)) | st.integers(first, last)
 
 
 def _objects(fields: dict[str, tuple[Field, st.SearchStrategy[Any]]]) -> st.SearchStrategy[Tree]:
@@ -174,7 +155,7 @@ def _objects(fields: dict[str, tuple[Field, st.SearchStrategy[Any]]]) -> st.Sear
 
 
 def _roles(dialect: Dialect, type_: MessageType, name: str) -> tuple[str, ...]:
-    """Which roles this field may name as sender or recipient; none when it names no role."""
+    """The roles that this field may name as sender or recipient. Empty if it names no role."""
     allowed = {dialect.wire.sender: type_.senders, dialect.wire.recipient: type_.receivers}.get(name, ANY)
     return allowed if dialect.addresses == "roles" and allowed != ANY else ()
 
@@ -183,7 +164,7 @@ def _roles(dialect: Dialect, type_: MessageType, name: str) -> tuple[str, ...]:
 
 
 def _hints(rules: list[Node]) -> dict[str, list[str]]:
-    """Texts that a rule compares a field with: chance alone would never write them."""
+    """Texts that a rule compares a field with. Random texts would never match them."""
     hints: dict[str, list[str]] = {}
     for node in (node for rule in rules for node in _nodes(rule)):
         match node:
@@ -225,7 +206,7 @@ def _is_broken(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:
 
 
 def _take_from_example(tree: Tree, dialect: Dialect, type_: MessageType, name: str) -> None:
-    """A type's example breaks no rule, so neither does a message that shares what its rules look at."""
+    """Copy a field that a rule reads from the type's example, which breaks no rule."""
     *outer, field = dialect.locate(type_, name)[: 2 if dialect.payload else 1]
     example = type_.example
     for step in outer:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from telex.demo.narration import SIGNS, Happening, Scene, Sign
+from telex.demo.team import SIGNS, Happening, Scene, Sign
 from telex.model.finding import Finding
 from telex.surfaces.cli.connection import (
     AGENT,
@@ -37,9 +37,9 @@ from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, REFUSED, Command
 
 if TYPE_CHECKING:
     from telex.config import Settings
-    from telex.demo.runner import DemoRun
+    from telex.demo.story import DemoRun
     from telex.surfaces.http.server import BoundSockets, ServerOptions
-    from telex.surfaces.http.token_file import TokenFile
+    from telex.surfaces.http.tokens import TokenFile
 
 # --- serve ------------------------------------------------------------------------------------------------------------
 
@@ -89,10 +89,10 @@ def serve_command(listen: ListenOptions, options: ServeOptions, store: str | Non
     create). Ctrl-C ends it.
     """
     _require_packages()
-    from telex.demo.environment import prepare
-    from telex.demo.loop import SETTINGS
+    from telex.demo.story import SETTINGS
+    from telex.demo.team import prepare
     from telex.surfaces.http.server import ServerOptions
-    from telex.surfaces.http.token_file import TokenFile, tokens_path
+    from telex.surfaces.http.tokens import TokenFile, tokens_path
 
     settings = SETTINGS if options.demo else settings_here()
     with _listening(listen.host or HOST, listen.port) as listening:
@@ -208,7 +208,7 @@ def _log(text: str) -> None:
 @contextmanager
 def _demo_team(path: str) -> Iterator[None]:
     """Run the demo team in a thread with a bus of its own, as another process would."""
-    from telex.demo.loop import keep_playing
+    from telex.demo.story import keep_playing
 
     def report(error: Exception) -> None:
         sys.stderr.write(f"the demo team restarts: {shown(str(error) or type(error).__name__)}\n")
@@ -315,7 +315,7 @@ def demo_command(fast: bool, store: str | None) -> int:
 
     It takes a minute and leaves a store to explore.
     """
-    from telex.demo.runner import playing
+    from telex.demo.story import playing
 
     screen = Screen(sys.stdout)
     enable_gc()
@@ -353,7 +353,7 @@ def _commands_to_try(play: "DemoRun", screen: Screen) -> list[str]:
 
 def opening(screen: Screen) -> list[str]:
     """Title, cast and legend of the demo."""
-    from telex.demo.agents import CAST
+    from telex.demo.team import CAST
 
     signs = [f"{_painted(sign, screen)} {says}" + " " * (_LEGEND_WIDTH - len(says) - 2) for sign, says in SIGNS.items()]
     pairs = ["  " + "".join(signs[at : at + 2]).rstrip() for at in range(0, len(signs), 2)]

@@ -130,8 +130,9 @@ def _facts(task: Task, status: TaskStatus, machine: TaskStateMachine) -> dict[st
 
 
 def _print_machine(mermaid: bool, as_json: bool) -> int:
-    from telex.generate.task_states import diagram, notes
-    from telex.generate.task_states import moves as all_moves
+    from telex.generate.tables import task_diagram as diagram
+    from telex.generate.tables import task_moves as all_moves
+    from telex.generate.tables import task_notes as notes
 
     machine = settings_here().task_states or TASK_STATES
     if as_json:
@@ -174,7 +175,7 @@ def stall_command(as_json: bool, mermaid: bool, check: bool, store: str | None) 
     if as_json:
         print_json(_stall_facts(stall))
     elif mermaid:
-        from telex.trace.stall_mermaid import render
+        from telex.trace.diagrams import render_stall as render
 
         sys.stdout.write(render(stall))
     else:

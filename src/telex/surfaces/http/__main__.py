@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from telex.generate.page_parts import filled
+from telex.generate.__main__ import filled
 from telex.surfaces.http.http_docs import PAGE, parts
 
 if __name__ == "__main__":

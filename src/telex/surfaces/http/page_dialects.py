@@ -18,9 +18,8 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
 )
-from telex.generate.field_text import meaning
 from telex.generate.json_schema import type_schema
-from telex.generate.roles import addressed_fields
+from telex.generate.type_view import addressed_fields, meaning
 
 Facts = dict[str, Any]
 

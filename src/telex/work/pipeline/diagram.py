@@ -1,7 +1,5 @@
 """Transition table and diagram of the pipeline, generated from `MOVES`."""
 
-from collections.abc import Sequence
-
 from telex.work.pipeline.machine import MOVES, VERDICTS, Move
 from telex.work.pipeline.state import HELD, OPEN, State
 
@@ -58,8 +56,3 @@ def _end(move: Move) -> str:
 
 def _words(move: Move) -> str:
     return f"{_signals(move)}, {move.when}" if move.when else _signals(move)
-
-
-def as_markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    every = [headings, ["---"] * len(headings), *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in every)

@@ -1,0 +1,244 @@
+"""Types of the messages of a dialect in other languages: TypeScript types, and Python stubs of the message builders and
+of the blocking bus.
+
+TypeScript gets one interface for each type, discriminated by the literal in `type`; their union; the roles; and a table
+of senders and receivers. Ranges and rules become comments, because TypeScript cannot express them. A field with a later
+spelling has only its first name: these types are for writing messages. In a stub every argument is optional: an omitted
+one becomes a marked blank.
+"""
+
+import ast
+import inspect
+import json
+import keyword
+import re
+from collections.abc import Iterator
+
+from telex.dialects.schema import ANY, Dialect, Field, Fields, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
+from telex.generate.type_view import KIND_NAMES, addressed_fields, kind_words, meaning, participants, values_words
+from telex.ports import bus
+
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_OWN_NAMES = ("Message", "MessageType", "Role", "Priority", "TypeFacts", "TYPES")
+_INDENT = "  "
+
+
+def typescript(dialect: Dialect) -> str:
+    """The text of one `.ts` file."""
+    names = _interface_names(dialect)
+    blocks = [
+        f"/** {_comment(f'{dialect.title}: {dialect.purpose}')} */",
+        _union("Role", [json.dumps(role) for role in participants(dialect)] or ["string"]),
+        'export type Priority = "ESCALATION" | "ERROR" | "VALIDATION" | "STATUS";',
+        *(_interface(dialect, type_, names[type_.name]) for type_ in dialect.types.values()),
+        _union("Message", list(names.values()) or ["string"]),
+        _union("MessageType", [json.dumps(name) for name in dialect.types] or ["never"]),
+        _table(dialect),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def _interface_names(dialect: Dialect) -> dict[str, str]:
+    """A unique name for every type, even if two differ only in characters that a name cannot have."""
+    names: dict[str, str] = {}
+    for type_name in dialect.types:
+        name = _pascal(type_name)
+        while name in (*_OWN_NAMES, *names.values()):
+            name += "_"
+        names[type_name] = name
+    return names
+
+
+def _pascal(name: str) -> str:
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    joined = "".join(word.capitalize() for word in words)
+    return joined if joined[:1].isalpha() else f"Type{joined}"
+
+
+def _key(name: str) -> str:
+    return name if _IDENTIFIER.match(name) else json.dumps(name)
+
+
+def _comment(text: str) -> str:
+    """The text without anything that would end the comment."""
+    return " ".join(text.split()).replace("*/", "*\\/")
+
+
+# --- types ---------------------------------------------------------------------------------------------------------
+
+
+def _union(name: str, members: list[str]) -> str:
+    line = f"export type {name} = {' | '.join(members)};"
+    if len(line) <= 100:
+        return line
+    return f"export type {name} =" + "".join(f"\n{_INDENT}| {member}" for member in members) + ";"
+
+
+def _interface(dialect: Dialect, type_: MessageType, name: str) -> str:
+    rules = [f"- {rule.code}: {rule.say}" for rule in (*dialect.rules, *type_.rules)]
+    comment = [f" * {_comment(line)}" for line in (type_.purpose, *rules)]
+    lines = ["/**", *comment, " */", f"export interface {name} {{"]
+    for field_name, field in addressed_fields(dialect, type_).items():
+        lines += _property(field_name, field, 1, meaning(dialect, field_name))
+    return "\n".join([*lines, "}"])
+
+
+def _property(name: str, field: Field, depth: int, words: str | None = None) -> Iterator[str]:
+    if comment := " ".join(filter(None, (words, _remark(field)))):
+        yield f"{_INDENT * depth}/** {_comment(comment)} */"
+    yield f"{_INDENT * depth}{_key(name)}{'' if field.required else '?'}: {_type(field.kind, depth)};"
+
+
+def _remark(field: Field) -> str:
+    """Range and later spelling, which the type cannot express."""
+    innermost = field.kind
+    while isinstance(innermost, ListOf | MapOf):
+        innermost = innermost.item if isinstance(innermost, ListOf) else innermost.value
+    remark = "" if isinstance(innermost, OneOf) else values_words(innermost)
+    if isinstance(innermost, Integer):
+        remark = f"{kind_words(innermost)}, {remark}".removesuffix(", ")
+    later = f"Also read as {field.later_spelling}." if field.later_spelling else ""
+    return " ".join(filter(None, (remark and f"{remark[0].upper()}{remark[1:]}.", later)))
+
+
+def _type(kind: Kind, depth: int) -> str:
+    match kind:
+        case OneOf(values):
+            return " | ".join(json.dumps(value) for value in values)
+        case ListOf(item):
+            return f"Array<{_type(item, depth)}>"
+        case MapOf(value):
+            return f"Record<string, {_type(value, depth)}>"
+        case Group(fields):
+            return _object(fields, depth)
+    return KIND_NAMES[type(kind)].typescript
+
+
+def _object(fields: Fields, depth: int) -> str:
+    if not fields:
+        return "Record<string, unknown>"
+    lines = [line for name, field in fields.items() for line in _property(name, field, depth + 1)]
+    return "\n".join(["{", *lines, f"{_INDENT * depth}}}"])
+
+
+# --- who may send what ---------------------------------------------------------------------------------------------
+
+
+def _table(dialect: Dialect) -> str:
+    facts = """/** What is known of a type. "*" stands for everyone. */
+export interface TypeFacts {
+  readonly senders: readonly (Role | "*")[];
+  readonly receivers: readonly (Role | "*")[];
+  readonly priority: Priority;
+  readonly reply: MessageType | null;
+}"""
+    rows = [f"{_INDENT}{_key(type_.name)}: {_facts(type_)}," for type_ in dialect.types.values()]
+    table = "\n".join(["export const TYPES = {", *rows, "} as const satisfies Record<MessageType, TypeFacts>;"])
+    return f"{facts}\n\n/** Who may send what to whom. */\n{table}"
+
+
+def _facts(type_: MessageType) -> str:
+    assert ANY == ("*",), "the table above says what * means"
+    senders, receivers = json.dumps(list(type_.senders)), json.dumps(list(type_.receivers))
+    priority, reply = json.dumps(type_.priority), json.dumps(type_.reply)
+    return f"{{ senders: {senders}, receivers: {receivers}, priority: {priority}, reply: {reply} }}"
+
+
+def builders_stub(dialect: Dialect) -> str:
+    """The text of one `.pyi` file, formatted as the formatter would."""
+    functions = [_function(dialect, type_) for type_ in dialect.types.values() if type_.name.isidentifier()]
+    used = [name for name in ("Any", "Literal") if any(re.search(rf"\b{name}\b", text) for text in functions)]
+    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost."]
+    if _has_capitals(dialect):
+        head.append("# ruff: noqa: N803")  # the names are those of the wire format
+    if used:
+        head.append(f"from typing import {', '.join(used)}")
+    return "\n".join(["\n".join(head), "", *functions]) if functions else "\n".join(head) + "\n"
+
+
+def _has_capitals(dialect: Dialect) -> bool:
+    """Whether a linter would complain about names that are not lower case. They come from the wire format."""
+    return any(name != name.lower() for type_ in dialect.types.values() for name in arguments(dialect, type_))
+
+
+def python_name(name: str) -> str:
+    """The name as a valid Python identifier: `from` becomes `from_`."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def arguments(dialect: Dialect, type_: MessageType) -> dict[str, Field]:
+    """The keyword arguments of a builder: the fields of the type, then those of the envelope."""
+    fields = {**type_.fields, **{name: field for name, field in dialect.envelope.items() if name not in type_.fields}}
+    return {python_name(name): field for name, field in fields.items() if name.isidentifier()}
+
+
+def _function(dialect: Dialect, type_: MessageType) -> str:
+    given = {name: _annotation(field.kind) for name, field in arguments(dialect, type_).items()}
+    lines = [f"    {name}: {annotation} = ...," for name, annotation in given.items()]
+    parameters = "\n".join(["", "    *,", *lines, ""]) if given else ""
+    docstring = json.dumps(" ".join(type_.purpose.split()), ensure_ascii=False)[1:-1]
+    return f'def {python_name(type_.name.lower())}({parameters}) -> dict[str, Any]:\n    """{docstring}"""\n'
+
+
+def _annotation(kind: Kind) -> str:
+    match kind:
+        case OneOf(values):
+            return f"Literal[{', '.join(json.dumps(value, ensure_ascii=False) for value in values)}]"
+        case ListOf(item):
+            return f"list[{_annotation(item)}]"
+        case MapOf(value):
+            return f"dict[str, {_annotation(value)}]"
+    return KIND_NAMES[type(kind)].python
+
+
+# --- the blocking bus ------------------------------------------------------------------------------------------------
+
+_CLIENT_HEAD = """\
+# Made by `python -m telex.generate` from `telex.ports.bus.Bus`; a change here is lost.
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from telex.bus.local import LocalBus
+from telex.bus.run_sync import run_sync as run_sync
+{imports}
+
+VERBS: dict[str, Any]
+
+def add_verbs(kind: type, make: Callable[[str], Any]) -> None: ...
+
+class SyncBus:
+    _bus: LocalBus
+    def __init__(self, bus: Bus) -> None: ...
+    @property
+    def awaitable(self) -> Bus: ...
+"""
+
+
+def client_stub() -> str:
+    """The text of `client.pyi`: the methods of the bus without `async`, with the types of `ports/bus.py`."""
+    source = inspect.getsource(bus)
+    lines, tree = source.splitlines(), ast.parse(source)
+    [protocol] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == bus.Bus.__name__]
+    methods = [
+        _blocking_method(lines, node)
+        for node in protocol.body
+        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+    ]
+    used = set(re.findall(r"\w+", "\n".join(methods)))
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    homes = {bus.__name__: sorted({"Bus"} | classes & used)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
+            homes.setdefault(node.module, []).extend(alias.name for alias in node.names if alias.name in used)
+    imports = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items()) if names]
+    return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)).rstrip("\n"), *methods, ""])
+
+
+def _blocking_method(lines: list[str], node: ast.AsyncFunctionDef | ast.FunctionDef) -> str:
+    body = node.body[0]
+    text = "\n".join(lines[node.lineno - 1 : body.lineno - (body.lineno > node.lineno)]).removesuffix("...").rstrip()
+    text = re.sub(r"AsyncGenerator\[(.*), None\]", r"Iterator[\1]", text).replace("async def", "def", 1)
+    return f"{text} ...".replace('"', "")
