@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 import telex
 from telex.config import Settings
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.server import ServerOptions, listen, make_door, make_server

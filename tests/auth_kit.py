@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from telex.model.hub_limits import HubLimits
-from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.asgi import App, Receive, Scope, Send, reply
-from telex.surfaces.http.caller import caller_of
+from telex.surfaces.http.asgi import App, HttpResponse, Receive, Scope, Send, reply
+from telex.surfaces.http.auth import places
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.problem import HttpResponse
 from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_door, make_server
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.tokens import new_token
+from telex.surfaces.http.tokens import TokenFile, caller_of, new_token
 
 PORT = 4477
 HERE, STRANGER = "127.0.0.1", "203.0.113.9"

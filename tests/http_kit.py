@@ -15,7 +15,7 @@ from telex.config import Settings
 from telex.ports.bus import Bus
 from telex.surfaces.http.app import Hub
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
-from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.http.tokens import AT_HOME, Caller
 
 T = TypeVar("T")
 QUIET = Settings(evidence="off")

@@ -7,9 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
-from telex.surfaces.http.asgi import Receive, Scope, Send, reply
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, reply
+from telex.surfaces.http.tokens import TokenFile
 from tests.auth_kit import connected, head, read_all, running
 
 SMALL = HubLimits(

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from telex.config import Settings
 from telex.connection import connect
 from telex.ports.bus import Bus
-from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.http.tokens import AT_HOME, Caller
 from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.http import mcp_app
 from telex.surfaces.mcp.server import make_server

@@ -9,8 +9,8 @@ from telex.clock import LoopClock
 from telex.connection import connect
 from telex.surfaces.http.app import make_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
-from telex.surfaces.http.caller import AT_HOME
 from telex.surfaces.http.page import routes
+from telex.surfaces.http.tokens import AT_HOME
 from tests.bus_team import Team
 
 HUB = "http://127.0.0.1:4477"

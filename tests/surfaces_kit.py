@@ -22,13 +22,11 @@ from telex.connection import connect
 from telex.model.hub_limits import HUB_LIMITS
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
-from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.app import build_app
+from telex.surfaces.http.auth import AuthMiddleware, places
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_server
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.tokens import new_token
+from telex.surfaces.http.tokens import TokenFile, new_token
 from tests.mcp_bus import McpVerbs
 
 QUICK = Settings(durable=False)

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.auth import AuthMiddleware, places
+from telex.surfaces.http.tokens import TokenFile
 from tests.auth_kit import KNOWN, PORT, Answered, Headers, ask, mirror
 from tests.proofs import proves
 

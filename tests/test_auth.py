@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from telex.model.hub_limits import HUB_LIMITS
-from telex.surfaces.http.asgi import Receive, Scope, Send
+from telex.surfaces.http.asgi import EVERY, Receive, Scope, Send
 from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.auth_errors import EVERY
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.tokens import TokenFile
 from tests.auth_kit import (
     HERE,
     KNOWN,

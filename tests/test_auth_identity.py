@@ -12,11 +12,11 @@ import pytest
 from telex.config import Settings
 from telex.connection import connect
 from telex.protocol.verbs import VERBS, Verb, arguments
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.tokens import TokenFile
 from tests.auth_kit import KNOWN, STRANGER, Answered, Key, ask, bearer, made_token
 from tests.proofs import proves
 

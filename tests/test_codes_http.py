@@ -16,12 +16,11 @@ from telex.generate.codes import check_explanations, explanations, http_explanat
 from telex.generate.codes_page import code_page
 from telex.model.finding import Finding
 from telex.surfaces.http import app as http_app
-from telex.surfaces.http.allowed_hosts import places
 from telex.surfaces.http.app import make_app
+from telex.surfaces.http.asgi import EVERY as TURNED_AWAY
 from telex.surfaces.http.asgi import App
-from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.auth_errors import EVERY as TURNED_AWAY
-from telex.surfaces.http.caller import Caller
+from telex.surfaces.http.auth import AuthMiddleware, places
+from telex.surfaces.http.tokens import Caller
 from tests.curl_commands import typed
 from tests.http_kit import QUIET, alive, client_of, play
 from tests.test_codes import CODE, speaks_badly

@@ -9,7 +9,7 @@ import pytest
 
 from telex.generate.page_parts import filled
 from telex.protocol.verbs import VERBS
-from telex.surfaces.http.http_docs import PAGE, parts
+from telex.surfaces.http.__main__ import PAGE, parts
 from tests.curl_commands import typed
 from tests.http_kit import opened, play
 from tests.proofs import proves

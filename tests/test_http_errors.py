@@ -7,9 +7,9 @@ import pytest
 
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import ClientDisconnected, while_there
-from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.http.tokens import AT_HOME, Caller
 from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
 from tests.proofs import proves
 

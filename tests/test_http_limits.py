@@ -216,7 +216,7 @@ def test_one_address_beyond_this_machine_has_fewer_connections_than_there_are(
         ours = [socket.create_connection(("127.0.0.1", hub.port), timeout=20) for _ in range(3)]
         assert until_let_in(hub).startswith(b"HTTP/1.1 200 ")  # this machine has as many as there are
         closed(ours)
-    monkeypatch.setattr("telex.surfaces.http.connection_limits.is_loopback", lambda peer: False)
+    monkeypatch.setattr("telex.surfaces.http.limits.is_loopback", lambda peer: False)
     for hub in hub_with(few, tmp_path):
         theirs = [socket.create_connection(("127.0.0.1", hub.port), timeout=20) for _ in range(3)]
         assert read_all(theirs[2]).startswith(b"HTTP/1.1 429 ")
@@ -235,7 +235,7 @@ def test_at_the_end_whoever_waits_is_answered_and_a_stream_is_ended_whole() -> N
         await asyncio.Event().wait()
 
     async def asked(app: Any, path: str, *headers: tuple[bytes, bytes]) -> list[Any]:
-        from telex.surfaces.http.caller import AT_HOME
+        from telex.surfaces.http.tokens import AT_HOME
 
         sent: list[Any] = []
 

@@ -21,9 +21,8 @@ from starlette.routing import Route
 import telex
 from telex.demo.runner import playing
 from telex.protocol.verbs import VERBS, work_state_kinds
-from telex.surfaces.http import app_builder
-from telex.surfaces.http.app import Hub
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http import app as app_builder
+from telex.surfaces.http.app import Hub, build_app
 from telex.surfaces.http.openapi import document
 from tests.http_kit import QUIET
 from tests.proofs import proves

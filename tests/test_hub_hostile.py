@@ -14,15 +14,10 @@ import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http import page, verbs
-from telex.surfaces.http.app import make_app
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.asgi import Receive, Scope, Send, gone, reply
-from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.caller import AT_HOME
-from telex.surfaces.http.error_middleware import error_middleware
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.token_validity import TokenValidity
+from telex.surfaces.http.app import build_app, error_middleware, make_app
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, gone, reply
+from telex.surfaces.http.auth import AuthMiddleware, TokenValidity
+from telex.surfaces.http.tokens import AT_HOME, TokenFile
 from tests.auth_kit import KNOWN, connected, head, made_token, running
 from tests.http_kit import (
     QUIET,

@@ -16,13 +16,14 @@ from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query
 from telex.protocol import plain
-from telex.surfaces.http import page_events, size_limits, stream_backlog
-from telex.surfaces.http.asgi import Receive, Scope, Send, reply
-from telex.surfaces.http.caller import AT_HOME
+from telex.surfaces import size_limits
+from telex.surfaces.http import page_stats as page_events
+from telex.surfaces.http import stream as stream_backlog
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, reply
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.page_events import RecentEvents
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.stream_backlog import EventBacklog
+from telex.surfaces.http.page_stats import RecentEvents
+from telex.surfaces.http.stream import EventBacklog
+from telex.surfaces.http.tokens import AT_HOME
 from tests.http_kit import QUIET, Asking, events_in, let_in_as, opened, play, soon
 from tests.proofs import proves
 

@@ -13,7 +13,7 @@ from telex.config import Settings
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
 from telex.surfaces.http.server import DOORS, _doors
-from telex.surfaces.http.stream_backlog import PAGE, EventBacklog
+from telex.surfaces.http.stream import PAGE, EventBacklog
 from tests.load.hub_load import Plan, play
 from tests.proofs import proves
 

@@ -13,7 +13,7 @@ from telex.errors import StoreUnavailable
 from telex.model.event import CHANGES
 from telex.model.limits import LIMITS
 from telex.ports.bus import Bus
-from telex.surfaces import receive_limits
+from telex.surfaces import size_limits as receive_limits
 from telex.surfaces.mcp import tool_calls
 from telex.surfaces.mcp.context import CallContext, Identity
 from tests.bus_team import speech_of
@@ -153,7 +153,7 @@ def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
 
 @proves("mcp/inbox/bytes")
 def test_an_inbox_of_large_messages_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.http.size_limits.LOOK_BYTES", ROOM)
+    monkeypatch.setattr("telex.surfaces.size_limits.LOOK_BYTES", ROOM)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=SMALL) as bus:
@@ -197,7 +197,7 @@ async def sent_with_many_fields(bus: Bus, count: int) -> None:
 
 @proves("http/rendering/room")
 def test_what_readers_are_given_takes_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.http.size_limits.LOOK_BYTES", ROOM)
+    monkeypatch.setattr("telex.surfaces.size_limits.LOOK_BYTES", ROOM)
 
     async def scene() -> None:
         async with opened(settings=SMALL) as door:

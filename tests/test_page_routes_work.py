@@ -12,9 +12,9 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreUnavailable
 from telex.model.event import BRINGING
-from telex.surfaces.http import page_cache
-from telex.surfaces.http.page_cache import SharedResponse
-from telex.surfaces.http.page_events import RecentEvents
+from telex.surfaces.http import page as page_cache
+from telex.surfaces.http.page import SharedResponse
+from telex.surfaces.http.page_stats import RecentEvents
 from tests.bus_team import Team, every_type, open_team, team
 from tests.contract_team import answer, ask, contract, kept, report, send, typed
 from tests.page_kit import Page

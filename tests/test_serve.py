@@ -183,7 +183,7 @@ def test_it_does_not_open_to_others_before_there_is_a_token(capsys: Capture, wor
 
 @proves("hub/loopback-only")
 def test_a_token_that_is_over_is_none_and_a_store_in_memory_has_none(capsys: Capture, tmp_path: Path) -> None:
-    from telex.surfaces.http.token_file import TokenFile
+    from telex.surfaces.http.tokens import TokenFile
     from tests.auth_kit import made_token
 
     made_token(TokenFile(str(tmp_path / ".telex/tokens.json")), expires_at=1.0)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, USAGE
 from telex.surfaces.cli.main import main
-from telex.surfaces.http.token_file import TokenFile, tokens_path
-from telex.surfaces.http.tokens import masked, matching, new_token
+from telex.surfaces.http.tokens import TokenFile, masked, matching, new_token, tokens_path
 from tests.auth_kit import made_token
 from tests.cli_kit import Ran
 from tests.proofs import proves

@@ -11,8 +11,7 @@ import pytest
 from telex.errors import StoreDamaged, StoreUnavailable
 from telex.surfaces.cli.exit_codes import FAILED
 from telex.surfaces.cli.main import main
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.tokens import matching, new_token, read, written
+from telex.surfaces.http.tokens import TokenFile, matching, new_token, read, written
 from tests.auth_kit import made_token
 from tests.cli_kit import COMMAND, Ran
 from tests.proofs import proves

@@ -20,7 +20,7 @@ from telex.surfaces.cli.time_text import stamp
 if TYPE_CHECKING:
     from telex.config import Settings
     from telex.surfaces.http.server import BoundSockets, ServerOptions
-    from telex.surfaces.http.token_file import TokenFile
+    from telex.surfaces.http.tokens import TokenFile
 
 HOST, PORT = "127.0.0.1", 4477
 GARBAGE = (50_000, 20, 50)  # gc thresholds: with Python's own, collecting takes a third of the time of a send
@@ -124,7 +124,7 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _tokens(path: str) -> "TokenFile | None":
-    from telex.surfaces.http.token_file import TokenFile, tokens_path
+    from telex.surfaces.http.tokens import TokenFile, tokens_path
 
     return None if path == MEMORY else TokenFile(tokens_path(path))
 

@@ -36,9 +36,9 @@ def command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int
     if as_json:
         sys.stdout.write(json_line(facts(stall)) + "\n")
     elif mermaid:
-        from telex.trace.stall_mermaid import render
+        from telex.trace.diagrams import render_stall
 
-        sys.stdout.write(render(stall))
+        sys.stdout.write(render_stall(stall))
     else:
         _show(stall)
     return FAILED if check and stall.knots else DONE

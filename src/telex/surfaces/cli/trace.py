@@ -46,7 +46,8 @@ def command(correlation: str, form: str | None, file: str | None, store: str | N
 
 def _drawn(stories: list[MessageHistory], form: str, width: int | None) -> str:
     room = {"width": width} if form in FOR_TERMINALS and width else {}
-    text = import_module(f"telex.trace.{form}").render(stories, **room)
+    module = import_module("telex.trace.svg" if form == "svg" else "telex.trace.diagrams")
+    text = getattr(module, f"render_{form}")(stories, **room)
     assert isinstance(text, str)
     return text
 

@@ -22,8 +22,20 @@ from telex.model.message import Lease, Message
 from telex.ports.bus import MessageHistory
 from telex.ports.trace_context import TRACEPARENT, as_traceparent
 from telex.protocol import decoded, made, plain
-from telex.surfaces.http.asgi import App, ClientDisconnected, Receive, Scope, Send, body_of, header, reply
-from telex.surfaces.http.problem import JSON, REFUSED, HttpResponse, problem
+from telex.surfaces.http.asgi import (
+    JSON,
+    REFUSED,
+    App,
+    ClientDisconnected,
+    HttpResponse,
+    Receive,
+    Scope,
+    Send,
+    body_of,
+    header,
+    problem,
+    reply,
+)
 
 EVENT, BATCH, EITHER = "application/cloudevents+json", "application/cloudevents-batch+json", b"application/cloudevents"
 REQUIRED = ("id", "source", "specversion", "type")

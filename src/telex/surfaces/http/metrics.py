@@ -18,7 +18,7 @@ from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.surfaces.http.event_history import newest_number
+from telex.surfaces.http.stream import newest_number
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 MESSAGES = ("accepted", "refused", "duplicate", "imported")

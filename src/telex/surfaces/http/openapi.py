@@ -8,7 +8,7 @@ from telex.ports.bus import Receipt
 from telex.protocol.schema import REFERENCE, SchemaBuilder
 from telex.protocol.type_hints import optional
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
-from telex.surfaces.http.problem import JSON, PROBLEM
+from telex.surfaces.http.asgi import JSON, PROBLEM
 from telex.surfaces.http.routes_extra import CHECK, LETTERS, SVG, CheckResponse
 
 PROBLEMS = {

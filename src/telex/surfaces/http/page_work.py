@@ -10,8 +10,8 @@ from telex.model.roster import ONE_OF_ROLE, TELEX, Member, roster_of
 from telex.model.shutdown import NO_SHUTDOWNS, STATES, TOPIC, UNSETTLED, MemberShutdown, ShutdownState
 from telex.ports.bus import Bus, MessageHistory, Presence
 from telex.surfaces.http.page_message import kind_of, read_tree, text_of
-from telex.surfaces.http.page_refusals import RefusalStats
-from telex.surfaces.http.size_limits import within_bytes
+from telex.surfaces.http.page_stats import RefusalStats
+from telex.surfaces.size_limits import within_bytes
 from telex.validation.check import CheckPolicy
 from telex.work.approvals import Approval, answerers, answering
 from telex.work.shutdown_progress import in_progress

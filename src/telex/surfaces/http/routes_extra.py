@@ -14,11 +14,17 @@ from telex.protocol import decoded, encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_texts, from_tree, of_value, unknown
 from telex.protocol.verbs import VERBS, Argument
-from telex.surfaces.http import problem
-from telex.surfaces.http.asgi import COMMON_HEADERS, body_of
-from telex.surfaces.http.caller import caller_of
-from telex.surfaces.http.identity import acting
-from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.asgi import (
+    COMMON_HEADERS,
+    HttpResponse,
+    body_of,
+    error_response,
+    finding_response,
+    findings_response,
+    problem,
+)
+from telex.surfaces.http.auth import acting
+from telex.surfaces.http.tokens import caller_of
 from telex.surfaces.http.verbs import queried
 from telex.surfaces.team_check import checked_in_team
 
@@ -83,13 +89,13 @@ class ExtraRoutes:
             return response(given)
         values = from_texts(CHECK, given)
         if isinstance(values, list):
-            return response(problem.of_findings(values))
+            return response(findings_response(values))
         desk, dialect = self._desk, values.get("dialect")
         if dialect is not None:
             forced = next((known for known in self._settings.dialects() if known.name == dialect), None)
             if forced is None:
                 finding = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
-                return response(problem.of_findings([finding]))
+                return response(findings_response([finding]))
             desk = desk._replace(forced=forced)
         caller = caller_of(request.scope)
         sender, role = values.get("sender") or caller.agent, values.get("role") or caller.role
@@ -119,9 +125,9 @@ class ExtraRoutes:
         given = {"sender": letters.sender} if letters.sender else {}
         named = acting(caller_of(request.scope), VERBS["send"]._replace(body="json"), given | _role(letters))
         if isinstance(named, Finding):
-            return response(problem.of_finding(named, 403))
+            return response(finding_response(named, 403))
         if not named.get("sender"):
-            return response(problem.of_findings([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")]))
+            return response(findings_response([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")]))
         sent = await asyncio.gather(*(self._sent(batch_message, named) for batch_message in letters.messages))
         return response(HttpResponse(200, encoded({"answer": sent})))
 
@@ -138,18 +144,18 @@ class ExtraRoutes:
                 correlation=letter.correlation,
             )
         except TelexError as error:
-            return decoded(problem.of_error(error).body)
+            return decoded(error_response(error).body)
         return plain(receipt)
 
     async def picture(self, request: Request) -> Response:
         """A conversation as a sequence diagram."""
-        from telex.trace.svg import render
+        from telex.trace.svg import render_svg
 
         try:
             stories = await self._bus.trace(request.path_params["correlation"])
         except TelexError as error:
-            return response(problem.of_error(error))
-        return response(HttpResponse(200, render(stories).encode("utf-8", "replace"), SVG, (SHOWN_ALONE,)))
+            return response(error_response(error))
+        return response(HttpResponse(200, render_svg(stories).encode("utf-8", "replace"), SVG, (SHOWN_ALONE,)))
 
 
 def _role(letters: MessageBatch) -> dict[str, Any]:
@@ -160,15 +166,15 @@ def _letters(raw: bytes) -> MessageBatch | HttpResponse:
     try:
         tree = decoded(raw, halves=False)
     except ValueError as error:
-        return problem.problem(400, "arguments-wrong", f"Send one JSON object with messages: {error}.")
+        return problem(400, "arguments-wrong", f"Send one JSON object with messages: {error}.")
     given = from_tree(LETTERS, tree)
     if isinstance(given, list):
-        return problem.of_findings(given)
+        return findings_response(given)
     letters = MessageBatch(**given)
     if len(letters.messages) > BATCH_MAX:
-        return problem.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
+        return problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
     findings = [finding for number, one in enumerate(tree["messages"]) for finding in _wrong(one, number)]
-    return problem.of_findings(findings[:FINDINGS_MAX]) if findings else letters
+    return findings_response(findings[:FINDINGS_MAX]) if findings else letters
 
 
 def _wrong(tree: dict[str, Any], number: int) -> list[Finding]:

@@ -1,8 +1,4 @@
-"""Server of the hub: configuration, start and stop of uvicorn.
-
-Stopping takes at most a few seconds: running requests are finished, waiting ones answered, streams ended, and then the
-store is closed.
-"""
+"""Access log of the hub: one line per request, without query, headers, body or token."""
 
 import asyncio
 import errno
@@ -11,25 +7,67 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import NamedTuple
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import uvicorn
 
 from telex.config import Settings
+from telex.model.escape import shown
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
-from telex.surfaces.http.access_log import logged
-from telex.surfaces.http.allowed_hosts import bracketed, places
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.asgi import App
-from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.connection_limits import limited_by
-from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.app import build_app
+from telex.surfaces.http.asgi import App, Receive, Scope, Send
+from telex.surfaces.http.auth import AuthMiddleware, bracketed, places
+from telex.surfaces.http.limits import RequestLimits, limited_by
 from telex.surfaces.http.routes_extra import BATCH_BYTES
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.tokens import Caller, TokenFile, masked
+
+PATH_CHARACTERS_MAX = 200
+
+
+def logged(app: App, write: Callable[[str], None]) -> App:
+    """The same app; each request is told when it is over, also those that the doorkeeper turns away."""
+
+    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        status, began = 0, perf_counter()
+
+        async def noticed(event: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if event["type"] == "http.response.start":
+                status = event["status"]
+            await send(event)
+
+        try:
+            await app(scope, receive, noticed)
+        finally:
+            write(line(scope, status, perf_counter() - began))
+
+    return told
+
+
+def line(scope: Scope, status: int, seconds: float) -> str:
+    """`127.0.0.1 dev:hfeswcqg GET /inbox/dev 200 1.2 ms`"""
+    peer, path = scope.get("client"), masked(scope["path"])
+    if len(path) > PATH_CHARACTERS_MAX:
+        path = path[: PATH_CHARACTERS_MAX - 1] + "…"
+    who = _who(scope.get("state", {}).get("caller"))
+    return f"{peer[0] if peer else '-'} {who} {scope['method']} {shown(path)} {status or '-'} {seconds * 1000:.1f} ms"
+
+
+def _who(caller: Caller | None) -> str:
+    """Whom the doorkeeper took it for: a token's name and id, or somebody who came without one."""
+    if caller is None or caller.token is None:
+        return "-"
+    return shown(f"{caller.agent or HUMAN}:{caller.token}")
+
 
 FINISH_SECONDS = 0.5  # for what is being done; a send takes milliseconds
 END_SECONDS = 3  # for all that; then it is over

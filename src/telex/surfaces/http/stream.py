@@ -1,21 +1,186 @@
-"""Live stream of events to many viewers: one task reads the log for all, and each event is serialised once.
-
-A viewer names the last event it has (`Last-Event-ID`), gets the events since then, and joins the others without a gap
-and without duplicates. A viewer that does not keep up is disconnected; it reconnects and resumes.
-"""
+"""Event history for the page and the streams, read with the verb of the bus."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from telex.errors import TelexError
+from telex.model.event import Event
+from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
-from telex.surfaces.http.event_history import newest_number
-from telex.surfaces.http.stream_backlog import EventBacklog
-from telex.surfaces.http.stream_frames import HEARTBEAT, frame
+from telex.protocol import encoded, plain
+from telex.protocol.verbs import EventRecord
+from telex.surfaces.http.asgi import COMMON_HEADERS, Receive, Send, gone
+
+Happening = tuple[Event, Message | None]
+
+
+def happenings(bus: Bus, query: Query) -> "aclosing[AsyncGenerator[Happening, None]]":
+    """`async with happenings(bus, query) as found: async for event, message in found: …`"""
+    return aclosing(bus.events(query))
+
+
+async def newest(bus: Bus) -> Event | None:
+    async with happenings(bus, Query(newest_first=True)) as found:
+        async for event, _ in found:
+            return event
+    return None
+
+
+async def newest_number(bus: Bus) -> int:
+    """Of the last event there is; 0 where there is none."""
+    event = await newest(bus)
+    return event.seq if event is not None else 0
+
+
+RETRY = b"retry: 1000\n\n"
+HEARTBEAT = b": still here\n\n"
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"x-accel-buffering", b"no"),
+    *COMMON_HEADERS,
+]
+
+
+# What many readers take for the end of a line, though it is none here: these are escaped, as JSON allows.
+_LINE_ENDS = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
+
+
+def frame(event: Event, message: Message | None) -> bytes:
+    text = on_one_line(encoded(plain(EventRecord(event, message))))
+    return b"id: %d\nevent: happening\ndata: %b\n\n" % (event.seq, text)
+
+
+def on_one_line(text: bytes) -> bytes:
+    """The same JSON, which no reader takes for two lines."""
+    for end, escaped in _LINE_ENDS.items():
+        if end in text:
+            text = text.replace(end, escaped)
+    return text
+
+
+def in_whole_lines(send: Send) -> Send:
+    """For a stream of events whose JSON others have written. Nothing else is touched."""
+    is_stream = False
+
+    async def sent(event: MutableMapping[str, Any]) -> None:
+        nonlocal is_stream
+        if event["type"] == "http.response.start":
+            kinds = [value for name, value in event["headers"] if name.lower() == b"content-type"]
+            is_stream = any(kind.startswith(b"text/event-stream") for kind in kinds)
+        elif is_stream:
+            event = {**event, "body": on_one_line(event.get("body", b""))}
+        await send(event)
+
+    return sent
+
+
+async def stream(source: AsyncGenerator[bytes, None], over: asyncio.Event, receive: Receive, send: Send) -> None:
+    """Tell it to one client until it goes away, or the hub does. Where that is, the client knows: it has the ids."""
+    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    await send({"type": "http.response.body", "body": RETRY, "more_body": True})
+    telling = asyncio.ensure_future(_tell(source, send))
+    left, ends = asyncio.ensure_future(gone(receive)), asyncio.ensure_future(over.wait())
+    try:
+        await asyncio.wait((telling, left, ends), return_when=asyncio.FIRST_COMPLETED)
+        has_left = left.done()
+    finally:
+        for task in (telling, left, ends):
+            task.cancel()
+        [ended, *_] = await asyncio.gather(telling, left, ends, return_exceptions=True)
+    if not has_left:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    if isinstance(ended, Exception):
+        raise ended
+
+
+async def _tell(source: AsyncGenerator[bytes, None], send: Send) -> None:
+    with suppress(TelexError):  # the store is away: whoever watches comes again and resumes
+        async with aclosing(source) as texts:
+            async for text in texts:
+                await send({"type": "http.response.body", "body": text, "more_body": True})
+
+
+PAGE = 500  # events; as many as a bus reads at a time
+KEPT_BYTES_MAX = 16 * 1_048_576
+AT_ONCE_BYTES = 65_536  # of what was missed are sent at a time
+RUN_BYTES_MAX = 4 * 1_048_576  # are read at a time, for each who missed them; a page that has more is not kept
+Frames = list[tuple[int, bytes]]  # the number of an event, and how it is told
+
+
+class EventBacklog:
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._pages: OrderedDict[int, Frames] = OrderedDict()  # the one asked for last is the last
+        self._bytes = 0
+        self._large: set[int] = set()  # pages that are too large to be kept
+        self._reading = asyncio.Lock()  # whoever comes second finds the page that the first has read
+
+    async def between(self, after: int, until: int) -> AsyncIterator[bytes]:
+        """Everything after the one event, up to the other, in pieces."""
+        while after < until:
+            gathered, size = [], 0
+            frames, upto = await self._run(after, until)
+            for seq, text in frames:
+                if not after < seq <= until:
+                    continue
+                gathered.append(text)
+                size += len(text)
+                if size >= AT_ONCE_BYTES:
+                    yield b"".join(gathered)
+                    gathered, size = [], 0
+                    await asyncio.sleep(0)  # a long record is told to one, and others want something too
+            if gathered:
+                yield b"".join(gathered)
+            after = upto
+
+    async def _run(self, after: int, until: int) -> tuple[Frames, int]:
+        """Some of what comes next, and up to which event that is all."""
+        number = after // PAGE
+        first, last = number * PAGE, (number + 1) * PAGE
+        if last > until or number in self._large:  # it is not full yet, perhaps
+            return await self._read(after, min(last, until))
+        async with self._reading:
+            if number in self._pages:
+                self._pages.move_to_end(number)
+                return self._pages[number], last
+            page, upto = await self._read(first, last)
+            if upto == last:
+                self._keep(number, page)
+                return page, last
+            self._large.add(number)
+        return await self._read(after, last)
+
+    async def _read(self, after: int, until: int) -> tuple[Frames, int]:
+        """What happened in between, or as much of it as may be read at a time; and up to which event that is."""
+        frames: Frames = []
+        size = 0
+        async with aclosing(self._bus.events(Query(after=after))) as events:
+            async for event, message in events:
+                if event.seq > until:
+                    break
+                frames.append((event.seq, frame(event, message)))
+                size += len(frames[-1][1])
+                if event.seq == until:
+                    break
+                if size >= RUN_BYTES_MAX:
+                    return frames, event.seq
+        return frames, until
+
+    def _keep(self, number: int, page: Frames) -> None:
+        self._pages[number] = page
+        self._bytes += _size(page)
+        while self._bytes > KEPT_BYTES_MAX:
+            _, dropped = self._pages.popitem(last=False)
+            self._bytes -= _size(dropped)
+
+
+def _size(page: Frames) -> int:
+    return sum(len(text) for _, text in page)
+
 
 GATHER_SECONDS = 0.05  # what happens within so long is sent together: a person does not see the difference
 HEARTBEAT_SECONDS = 15.0  # a comment, so that nobody in between takes the silence for the end

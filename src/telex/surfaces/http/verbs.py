@@ -15,12 +15,22 @@ from telex.ports.store import Query
 from telex.protocol import decoded, encoded, plain
 from telex.protocol.arguments import from_texts, from_tree
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Verb, arguments, is_wrapped, told
-from telex.surfaces.http import problem, size_limits
-from telex.surfaces.http.asgi import ClientDisconnected, Receive, Scope, body_of, while_there
-from telex.surfaces.http.caller import Caller, caller_of
-from telex.surfaces.http.identity import acting
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.receive_limits import give_back, take
+from telex.surfaces.http.asgi import (
+    ClientDisconnected,
+    HttpResponse,
+    Receive,
+    Scope,
+    body_of,
+    error_response,
+    finding_response,
+    findings_response,
+    problem,
+    receipt_response,
+    while_there,
+)
+from telex.surfaces.http.auth import acting
+from telex.surfaces.http.tokens import Caller, caller_of
+from telex.surfaces.size_limits import LOOK_BYTES, give_back, take, within_bytes
 
 JSON_BYTES_PER_MESSAGE = 2  # a message inside a JSON body is escaped there
 PAGE_MAX = 1_000  # events in one answer
@@ -51,7 +61,7 @@ class VerbHandler:
         try:
             return await self._answer(verb, in_path, scope, receive)
         except TelexError as error:
-            return problem.of_error(error)
+            return error_response(error)
         except ClientDisconnected:
             return None
 
@@ -111,7 +121,7 @@ class VerbHandler:
     async def _looked(self, name: str, values: dict[str, Any]) -> list[Any]:
         limit = values.pop("limit", arguments(name)["limit"].default)
         verb = getattr(self._bus, name)
-        return (await size_limits.within_bytes(lambda few: _called(verb, name, values | {"limit": few}), limit)).found
+        return (await within_bytes(lambda few: _called(verb, name, values | {"limit": few}), limit)).found
 
     async def _inbox(self, values: dict[str, Any]) -> list[Any]:
         """Each message with what its reader is given in its place, which takes room too."""
@@ -121,7 +131,7 @@ class VerbHandler:
             rendering = await self._given(message, agent)
             found.append((delivery, message, rendering))
             size += len(message.raw) + (rendering.size if rendering is not None else 0)
-            if size >= size_limits.LOOK_BYTES:
+            if size >= LOOK_BYTES:
                 break
         return found
 
@@ -162,10 +172,10 @@ def _values(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> di
 def _named(verb: Verb, caller: Caller, given: dict[str, Any]) -> dict[str, Any] | HttpResponse:
     named = acting(caller, verb, given)
     if isinstance(named, Finding):
-        return problem.of_finding(named, 403)
+        return finding_response(named, 403)
     wanted = arguments(verb.name)
     values = from_tree(wanted, named) if verb.body == "json" else from_texts(wanted, named)
-    return problem.of_findings(values) if isinstance(values, list) else values
+    return findings_response(values) if isinstance(values, list) else values
 
 
 @lru_cache(maxsize=4096)
@@ -184,13 +194,13 @@ def _given(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dic
         given: dict[str, Any] = dict(query)
         return {**given, **{name: (value,) for name, value in in_path.items()}} if in_path else given
     if scope["query_string"]:
-        return problem.problem(400, "arguments-wrong", "Put the arguments into the JSON body: none go into the query.")
+        return problem(400, "arguments-wrong", "Put the arguments into the JSON body: none go into the query.")
     try:
         tree = decoded(raw, halves=False) if raw else {}
     except ValueError as error:
-        return problem.problem(400, "arguments-wrong", f"Send the arguments as one JSON object: {error}.")
+        return problem(400, "arguments-wrong", f"Send the arguments as one JSON object: {error}.")
     if not isinstance(tree, dict):
-        return problem.problem(400, "arguments-wrong", "Send the arguments as one JSON object.")
+        return problem(400, "arguments-wrong", "Send the arguments as one JSON object.")
     return tree
 
 
@@ -205,7 +215,7 @@ def _queried(query: bytes) -> dict[str, tuple[str, ...]] | HttpResponse:
             query.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=FIELDS_MAX
         )
     except ValueError:
-        return problem.problem(400, "arguments-wrong", f"Give at most {FIELDS_MAX} fields in a query.")
+        return problem(400, "arguments-wrong", f"Give at most {FIELDS_MAX} fields in a query.")
     return {name: tuple(values) for name, values in found.items()}
 
 
@@ -215,10 +225,10 @@ _remembered = lru_cache(maxsize=4096)(_queried)  # an agent asks the same all da
 def _told(verb: Verb, answer: Any) -> HttpResponse:
     if isinstance(answer, Receipt):
         if not answer.accepted:
-            return problem.of_receipt(answer)
+            return receipt_response(answer)
         return HttpResponse(200 if answer.duplicate else 201, encoded(_plainly(answer)))
     if isinstance(answer, Finding):  # joining was refused
-        return problem.of_finding(answer)
+        return finding_response(answer)
     tree = plain(told(verb.name, answer))
     return HttpResponse(200, encoded({"answer": tree} if is_wrapped(verb.name) else tree))
 
@@ -265,5 +275,5 @@ class VerbRoutes:
 
 def not_that_method(allowed: Any) -> HttpResponse:
     names = ", ".join(sorted({*allowed, "HEAD"} if "GET" in allowed else allowed))
-    told_ = problem.problem(405, "method-not-allowed", f"Use {names} here.")
+    told_ = problem(405, "method-not-allowed", f"Use {names} here.")
     return told_._replace(headers=((b"allow", names.encode()),))

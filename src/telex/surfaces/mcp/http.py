@@ -15,10 +15,10 @@ from telex.config import Settings
 from telex.errors import NotAMember
 from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
-from telex.surfaces.http.caller import Caller
-from telex.surfaces.http.caller import caller_of as caller_in_scope
-from telex.surfaces.http.identity import DIFFERS
-from telex.surfaces.http.problem import said_outside
+from telex.surfaces.http.asgi import said_outside
+from telex.surfaces.http.auth import DIFFERS
+from telex.surfaces.http.tokens import Caller
+from telex.surfaces.http.tokens import caller_of as caller_in_scope
 from telex.surfaces.mcp.context import CallContext, Identity
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 from telex.surfaces.mcp.server import Context, make_server

@@ -11,7 +11,7 @@ from telex.generate.roles import participants
 from telex.surfaces.cli.message_text import text_of
 from telex.surfaces.mcp.context import CallContext
 from telex.surfaces.mcp.text import DATA, fitting, head_of, marked
-from telex.trace import tree
+from telex.trace.diagrams import render_tree
 from telex.validation.authorization import normalised
 
 SCHEME = "telex://"
@@ -79,7 +79,7 @@ def _spoken(context: CallContext, role: str, name: str) -> list[Dialect]:
 
 async def _thread(context: CallContext, correlation: str) -> str:
     stories = await context.bus.trace(correlation)
-    drawn = tree.render(stories)
+    drawn = render_tree(stories)
     heads = [head_of(story.message, None) for story in stories]
     drawn = marked(drawn)  # there are reasons in it, which others have written
     room = THREAD_TOKENS * CHARACTERS_PER_TOKEN - len(drawn) - sum(map(len, heads))

@@ -16,14 +16,13 @@ from telex.surfaces.cli.check_output import answer_of, json_line
 from telex.surfaces.cli.output import shown, what
 from telex.surfaces.cli.time_text import ago, clock_time
 from telex.surfaces.cli.why import story_lines
-from telex.surfaces.http.size_limits import LOOK_BYTES, within_bytes
 from telex.surfaces.mcp.context import CallContext
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal, renewed_seconds
 from telex.surfaces.mcp.result import ToolResult, of_arguments
 from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, awaited_line, finding_text, kept_text, marked, refused_text
 from telex.surfaces.mcp.token_budget import InboxItem, bodies, cut_raw, digest, taken
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
-from telex.surfaces.receive_limits import take
+from telex.surfaces.size_limits import LOOK_BYTES, take, within_bytes
 from telex.surfaces.team_check import checked_in_team
 from telex.validation.check import CheckResult
 

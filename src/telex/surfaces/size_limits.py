@@ -5,8 +5,9 @@ Messages are leased in portions that fit. The others stay in the inbox and use u
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import Any, NamedTuple
 
 from telex.errors import TelexError
 from telex.model.limits import Limits
@@ -63,3 +64,24 @@ def _room(size: int, limits: Limits) -> int:
 
 def _size(leases: Sequence[Lease]) -> int:
     return sum(len(lease.message.raw) + (lease.rendering.size if lease.rendering else 0) for lease in leases)
+
+
+LOOK_BYTES = 8 * 1_048_576  # of messages in one answer, about
+FIRST, TIMES = 16, 8  # so many are looked at first, and then so many times as many
+
+
+class LimitedMessages(NamedTuple):
+    found: list[Any]
+    all: bool  # False: there may be others, which were not looked at
+
+
+async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], limit: int) -> LimitedMessages:
+    """What `look(limit)` would find, or the first of it. Messages come alone, or behind their way into an inbox."""
+    wanted = min(limit, FIRST)
+    while True:
+        found = await look(wanted)
+        size = sum(len((one if hasattr(one, "raw") else one[1]).raw) for one in found)
+        more = min(limit, wanted * TIMES, wanted * LOOK_BYTES // max(size, 1))
+        if len(found) < wanted or more <= wanted:
+            return LimitedMessages(found, len(found) < wanted)
+        wanted = more
