@@ -23,7 +23,7 @@ from telex.model.hub_limits import HUB_LIMITS
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
 from telex.surfaces.http.app import build_app
-from telex.surfaces.http.auth import AuthMiddleware, places
+from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_server
 from telex.surfaces.http.tokens import TokenFile, new_token
@@ -84,7 +84,7 @@ class Hub:
 
     async def serve(self) -> None:
         how, limited = ServerOptions(self._listening), RequestLimits(HUB_LIMITS)
-        keeper = AuthMiddleware(places(self._listening.port), self.tokens)
+        keeper = AuthMiddleware(allowed_hosts(self._listening.port), self.tokens)
         async with connect(
             self._path, settings=self._settings, clock=LoopClock(self._clock.now, self._clock.now)
         ) as bus:

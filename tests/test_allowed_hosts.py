@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from telex.surfaces.http.auth import AuthMiddleware, places
+from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
 from telex.surfaces.http.tokens import TokenFile
 from tests.auth_kit import KNOWN, PORT, Answered, Headers, ask, mirror
 from tests.proofs import proves
@@ -129,9 +129,9 @@ def test_the_hub_answers_to_its_own_names_and_to_its_own_page(path: str, headers
 
 @proves("hub/host")
 def test_a_hub_on_another_address_answers_to_that_one() -> None:
-    known = places(PORT, address="127.0.0.2")
+    known = allowed_hosts(PORT, address="127.0.0.2")
     assert asked(None, known=known, headers={"Host": f"127.0.0.2:{PORT}"}).status == 200
-    known = places(PORT, address="0.0.0.0")
+    known = allowed_hosts(PORT, address="0.0.0.0")
     assert asked(None, known=known, headers={"Host": f"0.0.0.0:{PORT}"}).code == "host-not-allowed"
 
 

@@ -8,7 +8,7 @@ import pytest
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.surfaces.http.app import build_app
-from telex.surfaces.http.asgi import ClientDisconnected, while_there
+from telex.surfaces.http.asgi import ClientDisconnected, while_connected
 from telex.surfaces.http.tokens import AT_HOME, Caller
 from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
 from tests.proofs import proves
@@ -163,9 +163,9 @@ def test_what_was_done_in_the_moment_in_which_the_client_went_is_given_back() ->
             return {}
 
         with pytest.raises(ClientDisconnected):
-            await while_there(has_gone, doing(), keep)
+            await while_connected(has_gone, doing(), keep)
         assert given_back == ["a lease"]
-        assert await while_there(stays, doing(), keep) == "a lease"
+        assert await while_connected(stays, doing(), keep) == "a lease"
         assert given_back == ["a lease"]
 
     play(scene)

@@ -13,7 +13,7 @@ from tests.proofs import proves
 
 @proves("http/live/store-away")
 def test_a_store_that_is_away_for_a_while_costs_no_viewer_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.http.stream.AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("telex.surfaces.http.stream.RETRY_SECONDS", 0.01)
 
     async def scene() -> None:
         async with opened() as door:

@@ -14,9 +14,9 @@ import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http import page, verbs
-from telex.surfaces.http.app import build_app, error_middleware, make_app
-from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, gone, reply
-from telex.surfaces.http.auth import AuthMiddleware, TokenValidity
+from telex.surfaces.http.app import Hub, build_app, error_middleware
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, TaskWatch, disconnected, reply
+from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.tokens import AT_HOME, TokenFile
 from tests.auth_kit import KNOWN, connected, head, made_token, running
 from tests.http_kit import (
@@ -59,7 +59,7 @@ def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, 
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            app = make_app(bus, QUIET, doorkeeper=rooms.doorkeeper)
+            app = rooms.doorkeeper(Hub(bus, QUIET))
             key = made_token(rooms.tokens, expires_at=rooms.now + 60)
             other = made_token(rooms.tokens, "qa", "qa")
             async with alive(app):
@@ -76,7 +76,7 @@ def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, 
                     rooms.now += 61
                 else:
                     Path(rooms.tokens.path).write_text("{")
-                rooms.doorkeeper.standing.look()
+                rooms.doorkeeper.watch.check()
                 await soon(asyncio.gather(watching.task, waiting.task))
                 await bus.send(b"A secret.", sender="lead", role="lead", to="qa")
                 assert "secret" not in watching.text
@@ -95,20 +95,14 @@ def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, 
 def test_tokens_are_looked_at_again_by_themselves_while_somebody_is_inside() -> None:
     async def scene() -> None:
         asked: list[str] = []
-        looked = asyncio.Event()
 
-        def is_valid(token: str) -> bool:
+        def is_expired(token: str) -> bool:
             asked.append(token)
-            looked.set()
-            return len(asked) < 3
+            return len(asked) >= 3
 
-        standing = TokenValidity(is_valid, seconds=0.001)
-        inside = asyncio.create_task(asyncio.Event().wait())
-        standing.begin(inside, "the token")  # type: ignore[arg-type]
-        with pytest.raises(asyncio.CancelledError):
-            await soon(inside)
-        assert standing.is_over(inside)  # type: ignore[arg-type]
-        assert asked[:3] == ["the token"] * 3
+        watch = TaskWatch(is_expired, seconds=0.001)
+        assert await soon(watch.run("the token", asyncio.Event().wait(), if_expired=False)) is False
+        assert asked == ["the token"] * 3
 
     play(scene)
 
@@ -333,7 +327,7 @@ def test_who_sends_ahead_and_hangs_up_is_gone_for_every_request(tmp_path: Path, 
 
     async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
         began.set()
-        await gone(receive)
+        await disconnected(receive)
         noticed.set()
         await reply(send, HttpResponse(200, b"{}"))
 

@@ -17,8 +17,7 @@ from telex.model.roster import Member
 from telex.ports.store import Query
 from telex.protocol import plain
 from telex.surfaces import size_limits
-from telex.surfaces.http import page_stats as page_events
-from telex.surfaces.http import stream as stream_backlog
+from telex.surfaces.http import page_stats, stream
 from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, reply
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.page_stats import RecentEvents
@@ -68,12 +67,12 @@ def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
 
 
 @proves("hostile_hub/refused-fold")
-@pytest.mark.parametrize("back", [page_events.EVENTS_BACK, 0])
+@pytest.mark.parametrize("back", [page_stats.EVENTS_BACK, 0])
 def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
     back: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_events, "AT_ONCE", 10)
-    monkeypatch.setattr(page_events, "EVENTS_BACK", back)
+    monkeypatch.setattr(page_stats, "TURN_EVENTS", 10)
+    monkeypatch.setattr(page_stats, "EVENTS_BACK", back)
 
     async def scene() -> int:
         async with telex.connect("memory:", settings=QUIET) as bus:
@@ -98,8 +97,8 @@ def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
 
 @proves("hostile_hub/missed-bytes")
 def test_what_was_missed_is_read_in_runs_of_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_backlog, "RUN_BYTES_MAX", 4_000)
-    monkeypatch.setattr(stream_backlog, "PAGE", 10)
+    monkeypatch.setattr(stream, "READ_BYTES_MAX", 4_000)
+    monkeypatch.setattr(stream, "PAGE", 10)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:

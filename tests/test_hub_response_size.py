@@ -13,7 +13,7 @@ from telex.errors import StoreUnavailable
 from telex.model.event import CHANGES
 from telex.model.limits import LIMITS
 from telex.ports.bus import Bus
-from telex.surfaces import size_limits as receive_limits
+from telex.surfaces import size_limits
 from telex.surfaces.mcp import tool_calls
 from telex.surfaces.mcp.context import CallContext, Identity
 from tests.bus_team import speech_of
@@ -27,7 +27,7 @@ LARGE, FEW = b"The build is red. " * 110, b"Red."
 
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive_limits, "ANSWER_BYTES", ROOM)
+    monkeypatch.setattr(size_limits, "LEASED_BYTES", ROOM)
 
 
 async def sent(bus: Bus, raw: bytes, count: int) -> None:

@@ -197,7 +197,7 @@ def test_a_damaged_list_of_tokens_is_told_before_anything_listens(capsys: Captur
     (tmp_path / ".telex/tokens.json").write_text("{", encoding="utf-8")
     ran = run(capsys, "serve", "--port", "0", "--host", "0.0.0.0")
     assert ran.code == FAILED
-    assert "is no token file" in ran.err
+    assert "is not a token file" in ran.err
 
 
 def own_address() -> str | None:

@@ -1,7 +1,7 @@
-"""Size limit of a receive: lease as many messages as were requested while they fit into one response.
+"""Size limits of responses: as many messages as were requested, while they fit into one response.
 
-The bus leases messages without regard to their size; a thousand of the largest would be more than a response can hold.
-Messages are leased in portions that fit. The others stay in the inbox and use up no attempt.
+The bus returns and leases messages without regard to their size; a thousand of the largest would be more than a
+response, or the hub's memory, can hold. Messages that do not fit stay in the inbox and use up no attempt.
 """
 
 import asyncio
@@ -14,9 +14,11 @@ from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.ports.bus import Bus
 
-ANSWER_BYTES = 16 * 1_048_576  # of messages in one answer; the one that goes beyond is the last
+LEASED_BYTES = 16 * 1_048_576  # of leased messages in one response; the message that exceeds it is the last
+LOOK_BYTES = 8 * 1_048_576  # of listed messages in one response, approximately
+FIRST, FACTOR = 16, 8  # messages that are read first, and how much the number grows
 _GONE = "its reader was gone before it came"
-_returning: set[asyncio.Task[None]] = set()  # so that they live until they are done
+_returning: set[asyncio.Task[None]] = set()  # strong references until the tasks are done
 
 
 async def take(
@@ -29,36 +31,36 @@ async def take(
     wait: float = 0.0,
     lease: float | None = None,
 ) -> list[Lease]:
-    """What `receive` would lease, or the first of it. Whoever is cancelled in the middle of it holds nothing."""
+    """Lease messages in portions that fit. A cancelled call holds no leases."""
     limit = min(limit, limits.receive_max)
-    few = min(limit, _room(0, limits))
-    taken = await bus.receive(agent, role=role, limit=few, wait=wait, lease=lease)
-    wanted, size = few, _size(taken)
+    portion = min(limit, _portion(0, limits))
+    leases = await bus.receive(agent, role=role, limit=portion, wait=wait, lease=lease)
+    wanted = portion
     try:
-        while len(taken) == wanted and (few := min(limit - wanted, _room(size, limits))) > 0:
-            more = await bus.receive(agent, role=role, limit=few, lease=lease)
-            taken, wanted, size = [*taken, *more], wanted + few, size + _size(more)
+        while len(leases) == wanted and (portion := min(limit - wanted, _portion(_size(leases), limits))) > 0:
+            leases = [*leases, *await bus.receive(agent, role=role, limit=portion, lease=lease)]
+            wanted += portion
     except TelexError:
-        return taken  # what is leased already has to be handed over, whatever has become of the rest
+        return leases  # the leases that there are must be delivered
     except asyncio.CancelledError:
-        returning = asyncio.ensure_future(give_back(bus, agent, taken))
+        returning = asyncio.ensure_future(give_back(bus, agent, leases))
         _returning.add(returning)
         returning.add_done_callback(_returning.discard)
         await asyncio.shield(returning)
         raise
-    return taken
+    return leases
 
 
 async def give_back(bus: Bus, agent: str, leases: Sequence[Lease]) -> None:
-    """What was leased for a reader that has gone in that very moment."""
+    """Nack the leases of a reader that has disconnected."""
     for lease in leases:
         with suppress(TelexError):
             await bus.nack(lease.token, agent=agent, reason=_GONE, delay=0.0)
 
 
-def _room(size: int, limits: Limits) -> int:
-    """How many more surely fit, were they all of the largest; one always does where there is any room."""
-    left = ANSWER_BYTES - size
+def _portion(size: int, limits: Limits) -> int:
+    """How many messages of the largest size fit; at least one, unless the response is full."""
+    left = LEASED_BYTES - size
     return max(left // limits.message_bytes_max, 1) if left > 0 else 0
 
 
@@ -66,22 +68,18 @@ def _size(leases: Sequence[Lease]) -> int:
     return sum(len(lease.message.raw) + (lease.rendering.size if lease.rendering else 0) for lease in leases)
 
 
-LOOK_BYTES = 8 * 1_048_576  # of messages in one answer, about
-FIRST, TIMES = 16, 8  # so many are looked at first, and then so many times as many
-
-
 class LimitedMessages(NamedTuple):
     found: list[Any]
-    all: bool  # False: there may be others, which were not looked at
+    all: bool  # False: there may be more
 
 
 async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], limit: int) -> LimitedMessages:
-    """What `look(limit)` would find, or the first of it. Messages come alone, or behind their way into an inbox."""
+    """Result of `look(limit)`, or its beginning: messages, or pairs of a delivery and a message."""
     wanted = min(limit, FIRST)
     while True:
-        found = await look(wanted)
-        size = sum(len((one if hasattr(one, "raw") else one[1]).raw) for one in found)
-        more = min(limit, wanted * TIMES, wanted * LOOK_BYTES // max(size, 1))
-        if len(found) < wanted or more <= wanted:
-            return LimitedMessages(found, len(found) < wanted)
+        rows = await look(wanted)
+        size = sum(len((row if hasattr(row, "raw") else row[1]).raw) for row in rows)
+        more = min(limit, wanted * FACTOR, wanted * LOOK_BYTES // max(size, 1))
+        if len(rows) < wanted or more <= wanted:
+            return LimitedMessages(rows, len(rows) < wanted)
         wanted = more

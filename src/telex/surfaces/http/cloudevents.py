@@ -31,10 +31,12 @@ from telex.surfaces.http.asgi import (
     Receive,
     Scope,
     Send,
-    body_of,
     header,
+    http_middleware,
     problem,
+    read_body,
     reply,
+    with_body,
 )
 
 EVENT, BATCH, EITHER = "application/cloudevents+json", "application/cloudevents-batch+json", b"application/cloudevents"
@@ -52,19 +54,19 @@ class ReceivedEvent(NamedTuple):
 
 
 def cloudevents_middleware(app: App, limits: Limits) -> App:
-    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"] if scope["type"] == "http" else ""
+    async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
         if path == "/send" and header(scope, b"content-type").lower().startswith(EITHER):
-            answering = _send_event(app, limits, scope, receive)
+            response = _send_event(app, limits, scope, receive)
         elif _READ.fullmatch(path) and EITHER in header(scope, b"accept").lower():
-            answering = _read_events(app, scope, receive)
+            response = _read_events(app, scope, receive)
         else:
             await app(scope, receive, send)
             return
         with suppress(ClientDisconnected):
-            await reply(send, await answering)
+            await reply(send, await response)
 
-    return handle
+    return http_middleware(handle)(app)
 
 
 def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | tuple[Finding, ...]:
@@ -120,7 +122,7 @@ async def _send_event(app: App, limits: Limits, scope: Scope, receive: Receive) 
     kind = header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
     if kind != EVENT:
         return problem(415, "not-one-of", f"Send {EVENT}: {kind[:60]} is not supported.")
-    body = await body_of(scope, receive, limits.message_bytes_max * 2)
+    body = await read_body(scope, receive, limits.message_bytes_max * 2)
     if isinstance(body, HttpResponse):
         return body
     event = read_event(body, limits)
@@ -132,12 +134,12 @@ async def _send_event(app: App, limits: Limits, scope: Scope, receive: Receive) 
     headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(event.raw))]
     if as_traceparent(event.traceparent) and not header(scope, TRACEPARENT.encode()):
         headers.append((TRACEPARENT.encode(), str(event.traceparent).encode()))
-    return await _call(app, dict(scope) | {"query_string": query, "headers": headers}, event.raw, receive)
+    return await _call(app, dict(scope) | {"query_string": query, "headers": headers}, with_body(event.raw, receive))
 
 
 async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse:
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
-    answer = await _call(app, dict(scope) | {"headers": headers}, None, receive)
+    answer = await _call(app, dict(scope) | {"headers": headers}, receive)
     if (answer.status, answer.kind) != (200, JSON):
         return answer
     tree = decoded(answer.body)["answer"]
@@ -193,19 +195,15 @@ def _timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-async def _call(app: App, scope: Scope, body: bytes | None, receive: Receive) -> HttpResponse:
-    """The app's answer; `body` replaces the body that was read already."""
-    bodies, parts, start = [body] if body is not None else [], [b""], dict[str, Any]()
-
-    async def receive_body() -> Any:
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
+async def _call(app: App, scope: Scope, receive: Receive) -> HttpResponse:
+    parts, start = [b""], dict[str, Any]()
 
     async def collect(message: Any) -> None:
         if message["type"] == "http.response.start":
             start.update(message)
         parts.append(message.get("body", b""))
 
-    await app(scope, receive_body, collect)
+    await app(scope, receive, collect)
     if not start:
         raise ClientDisconnected
     headers = dict(start["headers"])

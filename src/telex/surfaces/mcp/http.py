@@ -15,7 +15,7 @@ from telex.config import Settings
 from telex.errors import NotAMember
 from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
-from telex.surfaces.http.asgi import said_outside
+from telex.surfaces.http.asgi import public_text
 from telex.surfaces.http.auth import DIFFERS
 from telex.surfaces.http.tokens import Caller
 from telex.surfaces.http.tokens import caller_of as caller_in_scope
@@ -55,7 +55,7 @@ def mcp_app(
 
     # Answers are streamed: one that takes long, as that of `wait`, keeps the connection open, and whoever hangs up is
     # noticed at once. Host and Origin have been looked at by the doorkeeper.
-    server = make_server(place_of, say=said_outside, is_structured=is_structured)
+    server = make_server(place_of, say=public_text, is_structured=is_structured)
     manager = StreamableHTTPSessionManager(server, stateless=True, json_response=False)
 
     @asynccontextmanager
