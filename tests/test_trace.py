@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from telex.ports.bus import MessageHistory
 from telex.trace.diagrams import WIDTH, render_mermaid, render_sequence, render_tree
-from telex.trace.steps import conversation, holds
+from telex.trace.steps import conversation, lease_spans
 from telex.trace.svg import render_svg
 from telex.trace.text import cells, lasting, moment, offset, squeezed
 from tests.trace_conversations import (
@@ -113,14 +113,14 @@ def test_each_lease_is_held_until_it_is_settled() -> None:
     whole = conversation(retries_and_a_dead_letter())
     held = [
         (hold.lane, whole.steps[hold.first].attempt, whole.steps[hold.last].kind)
-        for hold in holds(whole.steps)
+        for hold in lease_spans(whole.steps)
         if hold.last is not None
     ]
     assert held == [("ops", 1, "nacked"), ("ops", 2, "lease-expired"), ("ops", 3, "dead"), ("dev", 1, "acked")]
 
 
 def test_a_lease_that_still_runs_has_no_end() -> None:
-    assert [hold.lane for hold in holds(conversation(broadcast()).steps) if hold.last is None] == ["ops"]
+    assert [hold.lane for hold in lease_spans(conversation(broadcast()).steps) if hold.last is None] == ["ops"]
 
 
 def test_a_request_asked_again_is_an_arrow_of_its_own() -> None:
