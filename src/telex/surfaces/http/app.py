@@ -24,26 +24,8 @@ from telex.ports.trace_context import TRACEPARENT, carrying
 from telex.protocol import encoded
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.verbs import VERBS
-from telex.surfaces.http import page
-from telex.surfaces.http.asgi import (
-    App,
-    ClientDisconnected,
-    HttpResponse,
-    Receive,
-    ResponseSender,
-    Scope,
-    Send,
-    error_response,
-    findings_response,
-    header,
-    http_middleware,
-    is_event_stream,
-    method_not_allowed,
-    problem,
-    reply,
-    route,
-    starlette_response,
-)
+from telex.surfaces.http import asgi, page
+from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Receive, ResponseSender, Scope, Send
 from telex.surfaces.http.cloudevents import cloudevents_middleware
 from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.openapi import document
@@ -56,7 +38,7 @@ TELEMETRY = "TELEX_TELEMETRY"  # environment variable: any value turns OpenTelem
 MCP_METHODS = ["GET", "POST", "DELETE"]
 NO_MCP = "This hub does not serve MCP: pip install 'telex[mcp]' on its machine and restart it."
 LOG = logging.getLogger("telex.http")
-INTERNAL_ERROR = problem(
+INTERNAL_ERROR = asgi.problem(
     500,
     "internal-error",
     "Ask the operator of the hub to look into its log: this is a bug in Telex, and the log has the traceback.",
@@ -76,7 +58,7 @@ def build_app(bus: Bus, settings: Settings, middleware: Callable[[App], App], mo
     async def show_metrics(_: Request) -> HttpResponse:
         return HttpResponse(200, await metrics.text(bus, time.time()), CONTENT_TYPE.encode())
 
-    routes: list[BaseRoute] = [*more, *page.routes(bus, settings), route("/metrics", show_metrics)]
+    routes: list[BaseRoute] = [*more, *page.routes(bus, settings), asgi.route("/metrics", show_metrics)]
     lifespans: list[Lifespan] = [lambda: _background(metrics.follow(bus)), lambda: _background(_sweep(bus))]
     if find_spec("mcp") is not None:  # an extra
         mcp = McpMount(bus, settings)
@@ -99,12 +81,12 @@ class Hub:
         self._routes, self._verbs = VerbRoutes(), VerbHandler(bus, settings.limits)
         extra = ExtraRoutes(bus, settings)
         own_routes = [
-            route("/send/batch", extra.send_many, "POST"),
-            route("/check", extra.check, "POST"),
-            route("/trace/{correlation:path}/picture", extra.picture),  # the id may contain a slash
-            route("/openapi.json", _constant(encoded(document()))),
-            route("/healthz", _constant(b'{"alive":true}')),
-            route("/readyz", self._readiness),
+            asgi.route("/send/batch", extra.send_many, "POST"),
+            asgi.route("/check", extra.check, "POST"),
+            asgi.route("/trace/{correlation:path}/picture", extra.picture),  # the id may contain a slash
+            asgi.route("/openapi.json", _constant(encoded(document()))),
+            asgi.route("/healthz", _constant(b'{"alive":true}')),
+            asgi.route("/readyz", self._readiness),
         ]
         handlers: dict[Any, Any] = {
             HTTPException: _on_http_error,
@@ -134,31 +116,31 @@ class Hub:
         if target is None:
             await self.starlette(scope, receive, send)
         elif isinstance(target, HttpResponse):
-            await reply(send, target)
-        elif target[0].name == "events" and is_event_stream(scope):
+            await asgi.reply(send, target)
+        elif target[0].name == "events" and asgi.is_event_stream(scope):
             await self._stream_events(scope, receive, send)
         else:
             response = await self._verbs.answer(*target, scope, receive)
             if response is not None:
-                await reply(send, response)
+                await asgi.reply(send, response)
 
     async def _stream_events(self, scope: Scope, receive: Receive, send: Send) -> None:
         query = _stream_query(scope)
         if isinstance(query, HttpResponse):
-            await reply(send, query)
+            await asgi.reply(send, query)
             return
         async with AsyncExitStack() as stack:
             try:
                 frames = await stack.enter_async_context(self.broadcast.listening(*query))
             except TelexError as error:
-                await reply(send, error_response(error))
+                await asgi.reply(send, asgi.error_response(error))
             else:
                 await stream(frames, self.broadcast.over, receive, send)
 
     async def _readiness(self, _: Request) -> HttpResponse:
         """Ready means that the store answers."""
         if not self._is_ready or self.broadcast.over.is_set():
-            return problem(503, "not-ready", "Try again in a moment: the hub is starting or stopping.")
+            return asgi.problem(503, "not-ready", "Try again in a moment: the hub is starting or stopping.")
         await self.bus.dead_letters(limit=1)
         return HttpResponse(200, b'{"ready":true}')
 
@@ -168,13 +150,13 @@ def _stream_query(scope: Scope) -> tuple[Query, int | None] | HttpResponse:
     values = verb_arguments(VERBS["events"], {}, scope, b"")
     if isinstance(values, HttpResponse):
         return values
-    last_id = header(scope, b"last-event-id").strip()
+    last_id = asgi.header(scope, b"last-event-id").strip()
     if last_id and not (last_id.isdigit() and len(last_id) <= 18):
         say = "Give the id of the last received event."
-        return findings_response([Finding(ARGUMENTS_WRONG, "Last-Event-ID", say)])
+        return asgi.findings_response([Finding(ARGUMENTS_WRONG, "Last-Event-ID", say)])
     if len(values.get("text") or "") > TEXT_CHARACTERS_MAX:
         say = f"Give at most {TEXT_CHARACTERS_MAX:,} characters."
-        return findings_response([Finding(ARGUMENTS_WRONG, "$.text", say)])
+        return asgi.findings_response([Finding(ARGUMENTS_WRONG, "$.text", say)])
     query = Query(**{name: value for name, value in values.items() if name in Query._fields})
     return query, int(last_id) if last_id else values.get("after")
 
@@ -188,12 +170,12 @@ def _constant(body: bytes) -> Callable[[Request], Awaitable[HttpResponse]]:
 
 async def _on_http_error(_: Request, error: HTTPException) -> Response:
     if error.status_code == 405:
-        return starlette_response(method_not_allowed((error.headers or {}).get("Allow", "")))
-    return starlette_response(problem(404, "not-found", "Not found: /openapi.json lists the paths."))
+        return asgi.starlette_response(asgi.method_not_allowed((error.headers or {}).get("Allow", "")))
+    return asgi.starlette_response(asgi.problem(404, "not-found", "Not found: /openapi.json lists the paths."))
 
 
 async def _on_telex_error(_: Request, error: TelexError) -> Response:
-    return starlette_response(error_response(error))
+    return asgi.starlette_response(asgi.error_response(error))
 
 
 async def _on_disconnect(_: Request, error: ClientDisconnected) -> Response:
@@ -201,13 +183,13 @@ async def _on_disconnect(_: Request, error: ClientDisconnected) -> Response:
 
 
 async def _on_bug(_: Request, error: Exception) -> Response:
-    return starlette_response(INTERNAL_ERROR)  # starlette raises the error again, and `error_middleware` logs it
+    return asgi.starlette_response(INTERNAL_ERROR)  # starlette raises the error again, and `error_middleware` logs it
 
 
 # --- middlewares ------------------------------------------------------------------------------------------------------
 
 
-@http_middleware
+@asgi.http_middleware
 async def error_middleware(app: App, scope: Scope, receive: Receive, send: Send) -> None:
     """Log an internal error; the response says nothing about it, because a traceback may quote messages of others."""
     sender = ResponseSender(send)
@@ -220,10 +202,10 @@ async def error_middleware(app: App, scope: Scope, receive: Receive, send: Send)
         await sender.finish(INTERNAL_ERROR)
 
 
-@http_middleware
+@asgi.http_middleware
 async def trace_middleware(app: App, scope: Scope, receive: Receive, send: Send) -> None:
     """Store the `traceparent` of a request with the messages that it sends."""
-    value = header(scope, TRACEPARENT.encode())
+    value = asgi.header(scope, TRACEPARENT.encode())
     if not value:
         await app(scope, receive, send)
         return
@@ -264,7 +246,7 @@ def _import_mcp() -> Any:
 
 
 async def _no_mcp(_: Request) -> Response:
-    return starlette_response(problem(404, "not-found", NO_MCP))
+    return asgi.starlette_response(asgi.problem(404, "not-found", NO_MCP))
 
 
 async def _sweep(bus: Bus) -> None:

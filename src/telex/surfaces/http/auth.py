@@ -17,23 +17,8 @@ from telex.errors import TelexError
 from telex.model.finding import Finding
 from telex.model.roster import HUMAN, LEADS
 from telex.protocol.verbs import Verb, arguments
-from telex.surfaces.http.asgi import (
-    HOST_NOT_ALLOWED,
-    ORIGIN_NOT_ALLOWED,
-    TOKEN_NEEDED,
-    TOKEN_NOT_VALID,
-    TOKENS_UNREADABLE,
-    App,
-    Header,
-    HttpResponse,
-    Receive,
-    ResponseSender,
-    Scope,
-    Send,
-    TaskWatch,
-    header,
-    reply,
-)
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import App, Header, HttpResponse, Receive, ResponseSender, Scope, Send, TaskWatch
 from telex.surfaces.http.tokens import AT_HOME, Caller, Token
 from telex.validation.authorization import normalised
 
@@ -75,7 +60,7 @@ class AuthMiddleware:
                 return
             caller = self._identify(scope)
             if isinstance(caller, HttpResponse):
-                await reply(send, caller)
+                await asgi.reply(send, caller)
                 return
             scope.setdefault("state", {})["caller"] = caller
             if caller.token is None:
@@ -83,7 +68,7 @@ class AuthMiddleware:
                 return
             sender = ResponseSender(send)  # a request ends when its token is revoked or expires
             expired = await self.watch.run(
-                header(scope, b"authorization"), app(scope, receive, sender), if_expired=TOKEN_NOT_VALID
+                asgi.header(scope, b"authorization"), app(scope, receive, sender), if_expired=asgi.TOKEN_NOT_VALID
             )
             if expired is not None:
                 await sender.finish(expired)
@@ -100,17 +85,17 @@ class AuthMiddleware:
         peer = scope.get("client")
         if not self._tokens_only and not headers.is_forwarded and is_loopback(peer[0] if peer else None):
             return AT_HOME
-        return ANONYMOUS if path in PUBLIC_PATHS or path.startswith("/static/") else TOKEN_NEEDED
+        return ANONYMOUS if path in PUBLIC_PATHS or path.startswith("/static/") else asgi.TOKEN_NEEDED
 
     def _token_caller(self, values: list[bytes]) -> Caller | HttpResponse:
         scheme, _, text = values[0].decode("latin-1").strip().partition(" ")
         if len(values) != 1 or scheme.lower() != "bearer" or self._tokens is None:
-            return TOKEN_NOT_VALID
+            return asgi.TOKEN_NOT_VALID
         try:
             token = self._tokens.holder(text.strip(), self._now())
         except TelexError:
-            return TOKENS_UNREADABLE  # without the path or the error, which are not for strangers
-        return TOKEN_NOT_VALID if token is None else token.caller
+            return asgi.TOKENS_UNREADABLE  # without the path or the error, which are not for strangers
+        return asgi.TOKEN_NOT_VALID if token is None else token.caller
 
     def _is_expired(self, authorization: bytes) -> bool:
         return isinstance(self._token_caller([authorization]), HttpResponse)
@@ -170,10 +155,10 @@ def _read_headers(headers: Iterable[Header]) -> _RequestHeaders:
 def _check_origin(headers: _RequestHeaders, scope: Scope, hosts: AllowedHosts) -> HttpResponse | None:
     own = _own_origins(headers.hosts[0], hosts, scope.get("server")) if len(headers.hosts) == 1 else None
     if own is None:
-        return HOST_NOT_ALLOWED
+        return asgi.HOST_NOT_ALLOWED
     is_foreign = headers.fetch.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
     if any(origin not in own for origin in headers.origins) or (is_foreign and not _follows_link(headers, scope)):
-        return ORIGIN_NOT_ALLOWED
+        return asgi.ORIGIN_NOT_ALLOWED
     return None
 
 

@@ -22,22 +22,8 @@ from telex.model.message import Lease, Message
 from telex.ports.bus import MessageHistory
 from telex.ports.trace_context import TRACEPARENT, as_traceparent
 from telex.protocol import decoded, made, plain
-from telex.surfaces.http.asgi import (
-    JSON,
-    REFUSED,
-    App,
-    ClientDisconnected,
-    HttpResponse,
-    Receive,
-    Scope,
-    Send,
-    header,
-    http_middleware,
-    problem,
-    read_body,
-    reply,
-    with_body,
-)
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Receive, Scope, Send
 
 EVENT, BATCH, EITHER = "application/cloudevents+json", "application/cloudevents-batch+json", b"application/cloudevents"
 REQUIRED = ("id", "source", "specversion", "type")
@@ -56,17 +42,17 @@ class ReceivedEvent(NamedTuple):
 def cloudevents_middleware(app: App, limits: Limits) -> App:
     async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path == "/send" and header(scope, b"content-type").lower().startswith(EITHER):
+        if path == "/send" and asgi.header(scope, b"content-type").lower().startswith(EITHER):
             response = _send_event(app, limits, scope, receive)
-        elif _READ.fullmatch(path) and EITHER in header(scope, b"accept").lower():
+        elif _READ.fullmatch(path) and EITHER in asgi.header(scope, b"accept").lower():
             response = _read_events(app, scope, receive)
         else:
             await app(scope, receive, send)
             return
         with suppress(ClientDisconnected):
-            await reply(send, await response)
+            await asgi.reply(send, await response)
 
-    return http_middleware(handle)(app)
+    return asgi.http_middleware(handle)(app)
 
 
 def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | tuple[Finding, ...]:
@@ -119,28 +105,30 @@ def _data(parts: dict[str, msgspec.Raw]) -> bytes | Finding:
 
 
 async def _send_event(app: App, limits: Limits, scope: Scope, receive: Receive) -> HttpResponse:
-    kind = header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
+    kind = asgi.header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
     if kind != EVENT:
-        return problem(415, "not-one-of", f"Send {EVENT}: {kind[:60]} is not supported.")
-    body = await read_body(scope, receive, limits.message_bytes_max * 2)
+        return asgi.problem(415, "not-one-of", f"Send {EVENT}: {kind[:60]} is not supported.")
+    body = await asgi.read_body(scope, receive, limits.message_bytes_max * 2)
     if isinstance(body, HttpResponse):
         return body
     event = read_event(body, limits)
     if not isinstance(event, ReceivedEvent):
         more = {"accepted": False, "state": "refused", "findings": plain(event)}
-        return problem(REFUSED, event[0].code, f"{event[0].path}: {event[0].say}", **more)
+        return asgi.problem(asgi.REFUSED, event[0].code, f"{event[0].path}: {event[0].say}", **more)
     query = b"&".join(part for part in (scope["query_string"], urlencode(event.fields).encode()) if part)
     headers = [(name, value) for name, value in scope["headers"] if name not in _REPLACED_HEADERS]
     headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(event.raw))]
-    if as_traceparent(event.traceparent) and not header(scope, TRACEPARENT.encode()):
+    if as_traceparent(event.traceparent) and not asgi.header(scope, TRACEPARENT.encode()):
         headers.append((TRACEPARENT.encode(), str(event.traceparent).encode()))
-    return await _call(app, dict(scope) | {"query_string": query, "headers": headers}, with_body(event.raw, receive))
+    return await _call(
+        app, dict(scope) | {"query_string": query, "headers": headers}, asgi.with_body(event.raw, receive)
+    )
 
 
 async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse:
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
     answer = await _call(app, dict(scope) | {"headers": headers}, receive)
-    if (answer.status, answer.kind) != (200, JSON):
+    if (answer.status, answer.kind) != (200, asgi.JSON):
         return answer
     tree = decoded(answer.body)["answer"]
     if scope["path"] == "/receive":

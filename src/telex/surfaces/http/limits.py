@@ -12,29 +12,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
-from telex.surfaces.http.asgi import (
-    BODY_TOO_LARGE,
-    HEAD_TOO_LARGE,
-    HUB_CLOSING,
-    NOT_HTTP,
-    TOO_MANY_CONNECTIONS,
-    TOO_MANY_REQUESTS,
-    TOO_SLOW,
-    App,
-    HttpResponse,
-    Receive,
-    ResponseSender,
-    Scope,
-    Send,
-    TaskWatch,
-    current_task,
-    http_middleware,
-    is_event_stream,
-    is_longer,
-    raw_response,
-    reply,
-    with_body,
-)
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import App, HttpResponse, Receive, ResponseSender, Scope, Send, TaskWatch
 from telex.surfaces.http.auth import is_loopback
 from telex.surfaces.http.tokens import caller_of
 
@@ -59,7 +38,7 @@ class RequestLimits:
         )
 
     def __call__(self, app: App) -> App:
-        return http_middleware(self._handle)(app)
+        return asgi.http_middleware(self._handle)(app)
 
     def end(self) -> None:
         """Answer all waiting requests and end all streams, because the hub stops."""
@@ -68,18 +47,18 @@ class RequestLimits:
             task.cancel()
 
     async def _handle(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
-        token, is_stream = caller_of(scope).token, is_event_stream(scope)
+        token, is_stream = caller_of(scope).token, asgi.is_event_stream(scope)
         if self._is_closing:
-            await reply(send, HUB_CLOSING)
+            await asgi.reply(send, asgi.HUB_CLOSING)
         elif self._is_full(token, is_stream):
-            await reply(send, TOO_MANY_REQUESTS)
+            await asgi.reply(send, asgi.TOO_MANY_REQUESTS)
         else:
             await self._run(app, scope, receive, ResponseSender(send), keys={(token, is_stream), (None, is_stream)})
 
     async def _run(
         self, app: App, scope: Scope, receive: Receive, sender: ResponseSender, keys: set[tuple[str | None, bool]]
     ) -> None:
-        task = current_task()
+        task = asgi.current_task()
         self._open[task] = 0
         for key in keys:
             self._counts[key] += 1
@@ -89,7 +68,7 @@ class RequestLimits:
             if not self._is_closing:
                 raise
             task.uncancel()
-            await sender.finish(_CLOSING_RESPONSES.get(scope["path"], HUB_CLOSING))
+            await sender.finish(_CLOSING_RESPONSES.get(scope["path"], asgi.HUB_CLOSING))
         finally:
             self._body_bytes -= self._open.pop(task)
             for key in keys:
@@ -112,18 +91,18 @@ class RequestLimits:
         if scope["method"] in ("GET", "HEAD"):
             await app(scope, receive, send)
             return
-        body: bytes | HttpResponse | None = BODY_TOO_LARGE
+        body: bytes | HttpResponse | None = asgi.BODY_TOO_LARGE
         lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-        if not any(is_longer(length, self._limits.body_bytes_max) for length in lengths):
-            body = await self._body_watch.run(time.monotonic(), self._read(receive), if_expired=TOO_SLOW)
+        if not any(asgi.is_longer(length, self._limits.body_bytes_max) for length in lengths):
+            body = await self._body_watch.run(time.monotonic(), self._read(receive), if_expired=asgi.TOO_SLOW)
         if isinstance(body, HttpResponse):
-            await reply(send, body)
+            await asgi.reply(send, body)
         elif body is not None:
-            await app(scope, with_body(body, receive), send)
+            await app(scope, asgi.with_body(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes | HttpResponse | None:
         """The body, or the response to one that is too large. None: the client has disconnected."""
-        task, parts = current_task(), list[bytes]()
+        task, parts = asgi.current_task(), list[bytes]()
         while True:
             event = await receive()
             if event["type"] == "http.disconnect":
@@ -132,9 +111,9 @@ class RequestLimits:
             self._open[task] += len(parts[-1])
             self._body_bytes += len(parts[-1])
             if self._open[task] > self._limits.body_bytes_max:
-                return BODY_TOO_LARGE
+                return asgi.BODY_TOO_LARGE
             if self._body_bytes > self._limits.bodies_bytes_max:
-                return TOO_MANY_REQUESTS
+                return asgi.TOO_MANY_REQUESTS
             if not event.get("more_body"):
                 return b"".join(parts)
 
@@ -150,7 +129,7 @@ class HubProtocol(HttpToolsProtocol):
         self._request_timer: asyncio.TimerHandle | None = None  # until a request is complete
         self._write_timer: asyncio.TimerHandle | None = None  # until the client has read enough
         self._unparsed_bytes = 0  # since the last complete part of a request
-        self._parse_error = NOT_HTTP  # response to what the parser refuses
+        self._parse_error = asgi.NOT_HTTP  # response to what the parser refuses
         self._in_head = self._in_body = self._ignores_input = False
         self._peer: str | None = None
         self._cycles: list[RequestResponseCycle] = []  # unanswered requests: several with pipelining
@@ -163,7 +142,7 @@ class HubProtocol(HttpToolsProtocol):
         self.peers[self._peer] += 1
         is_over_peer_limit = self.peers[self._peer] > self.limits.connections_per_peer_max
         if len(self.connections) > self.limits.connections_max or (is_over_peer_limit and not is_loopback(self._peer)):
-            self._refuse(TOO_MANY_CONNECTIONS)
+            self._refuse(asgi.TOO_MANY_CONNECTIONS)
         else:
             self._start_request_timer()
 
@@ -193,7 +172,7 @@ class HubProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         size = len(self.url) + sum(len(name) + len(value) + _HEADER_LINE_BYTES for name, value in self.headers)
         if size > self.limits.head_bytes_max or len(self.url) > _URL_BYTES_MAX:
-            self._parse_error = HEAD_TOO_LARGE
+            self._parse_error = asgi.HEAD_TOO_LARGE
             raise ValueError("head too large")  # the parser stops, and uvicorn calls `send_400_response`
         self._in_head, self._in_body = False, True
         self._unparsed_bytes = max(self._unparsed_bytes - size, 0)  # a trailer may be in the same segment
@@ -218,7 +197,7 @@ class HubProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self._stop_timers()
         elif self._unparsed_bytes > self.limits.head_bytes_max and not self._ignores_input:
-            self._refuse(HEAD_TOO_LARGE)  # a head, trailer or chunk extension
+            self._refuse(asgi.HEAD_TOO_LARGE)  # a head, trailer or chunk extension
         elif self._is_answering():
             self._stop_request_timer()  # `RequestLimits` limits the rest
         elif self._in_head or self._in_body:  # the body of a request that was answered before it was complete
@@ -238,7 +217,7 @@ class HubProtocol(HttpToolsProtocol):
 
     def _start_request_timer(self) -> None:
         if self._request_timer is None:
-            self._request_timer = self.loop.call_later(self.limits.head_seconds, self._refuse, TOO_SLOW)
+            self._request_timer = self.loop.call_later(self.limits.head_seconds, self._refuse, asgi.TOO_SLOW)
 
     def _stop_request_timer(self) -> None:
         if self._request_timer is not None:
@@ -290,7 +269,7 @@ class HubProtocol(HttpToolsProtocol):
         cycle = self._current_cycle()
         has_begun = cycle is not None and cycle.response_started if self._in_body else self._is_answering()
         if not has_begun:
-            self.transport.write(raw_response(response))
+            self.transport.write(asgi.raw_response(response))
         self.transport.close()
 
     def _current_cycle(self) -> RequestResponseCycle | None:

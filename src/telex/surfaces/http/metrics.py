@@ -17,15 +17,8 @@ from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.surfaces.http.asgi import (
-    App,
-    Receive,
-    ResponseSender,
-    Scope,
-    Send,
-    http_middleware,
-    is_event_stream,
-)
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send
 from telex.surfaces.http.stream import newest_seq
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -103,12 +96,12 @@ class Metrics:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def middleware(self, app: App) -> App:
-        return http_middleware(self._count_request)(app)
+        return asgi.http_middleware(self._count_request)(app)
 
     async def _count_request(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         route, sender, began = self._routes.label(scope["path"]), ResponseSender(send), perf_counter()
         gauge = self._waiting if route in WAITING else None
-        if route == EVENTS and is_event_stream(scope):
+        if route == EVENTS and asgi.is_event_stream(scope):
             gauge = self._viewers
         if gauge is not None:
             gauge.inc()

@@ -13,14 +13,8 @@ from telex.protocol import decoded, encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_tree, of_value, unknown
 from telex.protocol.verbs import VERBS, Argument
-from telex.surfaces.http.asgi import (
-    HttpResponse,
-    error_response,
-    finding_response,
-    findings_response,
-    problem,
-    read_body,
-)
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import HttpResponse
 from telex.surfaces.http.auth import acting
 from telex.surfaces.http.tokens import caller_of
 from telex.surfaces.http.verbs import query_arguments
@@ -74,7 +68,7 @@ class ExtraRoutes:
 
     async def check(self, request: Request) -> HttpResponse:
         """Check a message; nothing is stored."""
-        raw = await read_body(request.scope, request.receive, self._settings.limits.message_bytes_max)
+        raw = await asgi.read_body(request.scope, request.receive, self._settings.limits.message_bytes_max)
         values = query_arguments(CHECK_ARGUMENTS, request.scope["query_string"])
         if isinstance(raw, HttpResponse):
             return raw
@@ -85,7 +79,7 @@ class ExtraRoutes:
             forced = next((known for known in self._settings.dialects() if known.name == dialect), None)
             if forced is None:
                 say = "Name a dialect of the team."
-                return findings_response([Finding(ARGUMENTS_WRONG, "$.dialect", say, found=dialect[:60])])
+                return asgi.findings_response([Finding(ARGUMENTS_WRONG, "$.dialect", say, found=dialect[:60])])
             policy = policy._replace(forced=forced)
         checked = await checked_in_team(
             raw,
@@ -103,7 +97,7 @@ class ExtraRoutes:
     async def send_many(self, request: Request) -> HttpResponse:
         """Send several messages; each has its own result, in order."""
         bytes_max = self._settings.limits.message_bytes_max * BATCH_BYTES
-        raw = await read_body(request.scope, request.receive, bytes_max)
+        raw = await asgi.read_body(request.scope, request.receive, bytes_max)
         batch = raw if isinstance(raw, HttpResponse) else _read_batch(raw)
         if isinstance(batch, HttpResponse):
             return batch
@@ -111,9 +105,9 @@ class ExtraRoutes:
         given = {name: value for name, value in claims.items() if value is not None}
         named = acting(caller_of(request.scope), VERBS["send"]._replace(body="json"), given)
         if isinstance(named, Finding):
-            return finding_response(named, 403)
+            return asgi.finding_response(named, 403)
         if not named.get("sender"):
-            return findings_response([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")])
+            return asgi.findings_response([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")])
         sent = await asyncio.gather(*(self._send(message, named) for message in batch.messages))
         return HttpResponse(200, encoded({"answer": sent}))
 
@@ -123,7 +117,7 @@ class ExtraRoutes:
         try:
             return plain(await self._bus.send(raw if raw is not None else tree, **arguments))
         except TelexError as error:
-            return decoded(error_response(error).body)
+            return decoded(asgi.error_response(error).body)
 
     async def picture(self, request: Request) -> HttpResponse:
         """A conversation as a sequence diagram."""
@@ -137,15 +131,15 @@ def _read_batch(raw: bytes) -> MessageBatch | HttpResponse:
     try:
         tree = decoded(raw, halves=False)
     except ValueError as error:
-        return problem(400, ARGUMENTS_WRONG, f"Send one JSON object with messages: {error}.")
+        return asgi.problem(400, ARGUMENTS_WRONG, f"Send one JSON object with messages: {error}.")
     values = from_tree(BATCH_ARGUMENTS, tree)
     if isinstance(values, list):
-        return findings_response(values)
+        return asgi.findings_response(values)
     batch = MessageBatch(**values)
     if len(batch.messages) > BATCH_MAX:
-        return problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
+        return asgi.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
     findings = [finding for number, entry in enumerate(tree["messages"]) for finding in _check_entry(entry, number)]
-    return findings_response(findings[:FINDINGS_MAX]) if findings else batch
+    return asgi.findings_response(findings[:FINDINGS_MAX]) if findings else batch
 
 
 def _check_entry(tree: dict[str, Any], number: int) -> list[Finding]:

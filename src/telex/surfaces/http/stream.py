@@ -23,7 +23,6 @@ BATCH_SECONDS = 0.05  # events within this time are sent together
 HEARTBEAT_SECONDS = 15.0  # a comment, so that no proxy closes a silent connection
 RETRY_SECONDS = 1.0  # after the store was unavailable
 BEHIND_BYTES_MAX = 8 * 1_048_576  # a viewer that is further behind is disconnected
-FILTERED_MAX = 16  # events that wait for a viewer with a filter; the log has the others
 PAGE = 500  # events; as many as a bus reads at a time
 CACHE_BYTES_MAX = 16 * 1_048_576  # of pages of the backlog
 SEND_BYTES = 65_536  # of the backlog in one piece
@@ -345,31 +344,11 @@ class Broadcast:
             seen = max(seen, chunk.last)
 
     async def _filtered_frames(self, query: Query) -> AsyncGenerator[bytes, None]:
-        queue: asyncio.Queue[bytes | None] = asyncio.Queue(FILTERED_MAX)
-        task = asyncio.create_task(_enqueue(self._bus, query, queue))
-        try:
-            while True:
-                try:
-                    async with asyncio.timeout(self.heartbeat_seconds):
-                        text = await queue.get()
-                except TimeoutError:
-                    text = HEARTBEAT
-                if text is None:
-                    await task  # raises its exception
-                    return
-                yield text
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-
-async def _enqueue(bus: Bus, query: Query, queue: "asyncio.Queue[bytes | None]") -> None:
-    try:
-        with suppress(TelexError):  # the store is unavailable: the client reconnects and resumes
-            async with aclosing(bus.events(query, follow=True)) as events:
+        while True:
+            last = await newest_seq(self._bus)  # events up to here are not searched again
+            async with aclosing(self._bus.events(query, follow=True, wait=self.heartbeat_seconds)) as events:
                 async for event, message in events:
-                    await queue.put(frame(event, message))
-    except Exception:
-        await queue.put(None)
-        raise
-    await queue.put(None)
+                    yield frame(event, message)
+                    last = max(last, event.seq)
+            yield HEARTBEAT
+            query = query._replace(after=max(last, query.after))

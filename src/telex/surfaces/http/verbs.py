@@ -17,20 +17,8 @@ from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_texts, from_tree
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, arguments, is_wrapped, told
 from telex.surfaces import size_limits
-from telex.surfaces.http.asgi import (
-    ClientDisconnected,
-    HttpResponse,
-    Receive,
-    Scope,
-    error_response,
-    finding_response,
-    findings_response,
-    method_not_allowed,
-    problem,
-    read_body,
-    receipt_response,
-    while_connected,
-)
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import ClientDisconnected, HttpResponse, Receive, Scope
 from telex.surfaces.http.auth import acting
 from telex.surfaces.http.tokens import Caller, caller_of
 
@@ -60,7 +48,7 @@ class VerbHandler:
         try:
             return await self._answer(verb, in_path, scope, receive)
         except TelexError as error:
-            return error_response(error)
+            return asgi.error_response(error)
         except ClientDisconnected:
             return None
 
@@ -68,7 +56,7 @@ class VerbHandler:
         raw: bytes | HttpResponse = b""
         if verb.method == "POST":
             factor = 1 if verb.body == "message" else JSON_BYTES_PER_MESSAGE
-            raw = await read_body(scope, receive, self._limits.message_bytes_max * factor)
+            raw = await asgi.read_body(scope, receive, self._limits.message_bytes_max * factor)
         if isinstance(raw, HttpResponse):
             return raw
         values = verb_arguments(verb, in_path, scope, raw)
@@ -87,7 +75,9 @@ class VerbHandler:
             leases = [lease for lease in (result if isinstance(result, list) else [result]) if isinstance(lease, Lease)]
             await size_limits.give_back(self._bus, values.get("agent") or values.get("sender", ""), leases)
 
-        return _result_response(verb.name, await while_connected(receive, self._call(verb.name, values), return_leases))
+        return _result_response(
+            verb.name, await asgi.while_connected(receive, self._call(verb.name, values), return_leases)
+        )
 
     async def _call(self, name: str, values: dict[str, Any]) -> Any:
         special = self._special.get(name)
@@ -159,13 +149,13 @@ def verb_arguments(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes
             return texts
         return _checked(verb, caller, texts | {name: (value,) for name, value in in_path.items()})
     if query:
-        return problem(400, ARGUMENTS_WRONG, "Put the arguments into the JSON body: none go into the query.")
+        return asgi.problem(400, ARGUMENTS_WRONG, "Put the arguments into the JSON body: none go into the query.")
     try:
         tree = decoded(raw, halves=False) if raw else {}
     except ValueError as error:
-        return problem(400, ARGUMENTS_WRONG, f"Send the arguments as one JSON object: {error}.")
+        return asgi.problem(400, ARGUMENTS_WRONG, f"Send the arguments as one JSON object: {error}.")
     if not isinstance(tree, dict):
-        return problem(400, ARGUMENTS_WRONG, "Send the arguments as one JSON object.")
+        return asgi.problem(400, ARGUMENTS_WRONG, "Send the arguments as one JSON object.")
     return _checked(verb, caller, tree)
 
 
@@ -179,10 +169,10 @@ def _cached_arguments(name: str, query: bytes, caller: Caller) -> dict[str, Any]
 def _checked(verb: Verb, caller: Caller, given: dict[str, Any]) -> dict[str, Any] | HttpResponse:
     named = acting(caller, verb, given)
     if isinstance(named, Finding):
-        return finding_response(named, 403)
+        return asgi.finding_response(named, 403)
     wanted = arguments(verb.name)
     values = from_tree(wanted, named) if verb.body == "json" else from_texts(wanted, named)
-    return findings_response(values) if isinstance(values, list) else values
+    return asgi.findings_response(values) if isinstance(values, list) else values
 
 
 def parse_query(query: bytes) -> dict[str, Any] | HttpResponse:
@@ -191,14 +181,14 @@ def parse_query(query: bytes) -> dict[str, Any] | HttpResponse:
     try:
         fields = parse_qs(text, keep_blank_values=True, errors="replace", max_num_fields=FIELDS_MAX)
     except ValueError:
-        return problem(400, ARGUMENTS_WRONG, f"Give at most {FIELDS_MAX} fields in a query.")
+        return asgi.problem(400, ARGUMENTS_WRONG, f"Give at most {FIELDS_MAX} fields in a query.")
     return {name: tuple(values) for name, values in fields.items()}
 
 
 def query_arguments(wanted: dict[str, Argument], query: bytes) -> dict[str, Any] | HttpResponse:
     texts = parse_query(query)
     values = texts if isinstance(texts, HttpResponse) else from_texts(wanted, texts)
-    return findings_response(values) if isinstance(values, list) else values
+    return asgi.findings_response(values) if isinstance(values, list) else values
 
 
 # --- results and routes -----------------------------------------------------------------------------------------------
@@ -207,11 +197,11 @@ def query_arguments(wanted: dict[str, Argument], query: bytes) -> dict[str, Any]
 def _result_response(name: str, result: Any) -> HttpResponse:
     if isinstance(result, Receipt):
         if not result.accepted:
-            return receipt_response(result)
+            return asgi.receipt_response(result)
         tree = plain(result) if result.findings else result._asdict()  # the same, but faster
         return HttpResponse(200 if result.duplicate else 201, encoded(tree))
     if isinstance(result, Finding):  # of a refused join
-        return finding_response(result)
+        return asgi.finding_response(result)
     tree = plain(told(name, result))
     return HttpResponse(200, encoded({"answer": tree} if is_wrapped(name) else tree))
 
@@ -252,4 +242,4 @@ def _shape(parts: list[str]) -> tuple[str, int, str]:
 
 
 def _allow(methods: Iterable[str]) -> HttpResponse:
-    return method_not_allowed(", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
+    return asgi.method_not_allowed(", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
