@@ -1,6 +1,7 @@
 """What do tests of the HTTP door share? A hub in this process, a client, a viewer of live events, and a real server."""
 
 import asyncio
+import inspect
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -69,6 +70,27 @@ async def opened(
         app = let_in_as(caller, hub)
         async with alive(app), client_of(app) as client:
             yield Door(bus, hub, app, client)
+
+
+def hub_test(where: str = "memory:", **options: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Run an async test with a hub as its first argument, `door`."""
+
+    def decorated(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            async def scene() -> None:
+                async with opened(where, **options) as door:
+                    await test(door, **given)
+
+            play(scene)
+
+        signature = inspect.signature(test)
+        fixtures = [parameter for name, parameter in signature.parameters.items() if name != "door"]
+        run.__dict__["__signature__"] = signature.replace(parameters=fixtures)
+        run.__name__, run.__qualname__, run.__module__ = test.__name__, test.__qualname__, test.__module__
+        run.__doc__ = test.__doc__
+        return run
+
+    return decorated
 
 
 def client_of(app: App) -> httpx2.AsyncClient:

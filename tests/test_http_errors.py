@@ -10,7 +10,7 @@ from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import ClientDisconnected, while_connected
 from telex.surfaces.http.tokens import AT_HOME, Caller
-from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
+from tests.http_kit import QUIET, Asking, Door, alive, client_of, hub_test, is_problem, let_in_as, opened, play, soon
 from tests.proofs import proves
 
 DEV = Caller("dev", "dev", False, "t-1")
@@ -25,77 +25,66 @@ def broken(door: Door, verb: str, error: Exception, monkeypatch: pytest.MonkeyPa
 
 
 @proves("http/ready")
-def test_a_hub_whose_store_is_away_is_alive_and_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            assert (await door.client.get("/readyz")).json() == {"ready": True}
-            broken(door, "dead_letters", StoreUnavailable("the disk is gone."), monkeypatch)
-            answer = await door.client.get("/readyz")
-            is_problem(answer, 503, "store-unavailable")
-            assert answer.headers["retry-after"] == "1"
-            assert (await door.client.get("/healthz")).json() == {"alive": True}
-            await door.hub.broadcast.end()
-            is_problem(await door.client.get("/readyz"), 503, "not-ready")
-
-    play(scene)
+@hub_test()
+async def test_a_hub_whose_store_is_away_is_alive_and_not_ready(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await door.client.get("/readyz")).json() == {"ready": True}
+    broken(door, "dead_letters", StoreUnavailable("the disk is gone."), monkeypatch)
+    answer = await door.client.get("/readyz")
+    is_problem(answer, 503, "store-unavailable")
+    assert answer.headers["retry-after"] == "1"
+    assert (await door.client.get("/healthz")).json() == {"alive": True}
+    await door.hub.broadcast.end()
+    is_problem(await door.client.get("/readyz"), 503, "not-ready")
 
 
 @proves("http/world-fails")
-def test_an_outcome_that_is_unknown_comes_with_the_id_to_send_again_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            broken(door, "send", OutcomeUnknown("send it again with the id.", "m-7"), monkeypatch)
-            answer = await door.send()
-            assert is_problem(answer, 503, "outcome-unknown")["id"] == "m-7"
-            assert answer.headers["retry-after"] == "1"
-            many = await door.post("/send/batch", sender="dev", messages=[{"raw": "a"}, {"raw": "b"}])
-            assert [one["code"] for one in many.json()["answer"]] == ["outcome-unknown"] * 2
-
-    play(scene)
+@hub_test()
+async def test_an_outcome_that_is_unknown_comes_with_the_id_to_send_again_with(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(door, "send", OutcomeUnknown("send it again with the id.", "m-7"), monkeypatch)
+    answer = await door.send()
+    assert is_problem(answer, 503, "outcome-unknown")["id"] == "m-7"
+    assert answer.headers["retry-after"] == "1"
+    many = await door.post("/send/batch", sender="dev", messages=[{"raw": "a"}, {"raw": "b"}])
+    assert [one["code"] for one in many.json()["answer"]] == ["outcome-unknown"] * 2
 
 
 @proves("http/world-fails")
-def test_a_stream_over_a_store_that_is_away_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        async with opened() as door:
+@hub_test()
+async def test_a_stream_over_a_store_that_is_away_is_refused(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("the disk is gone.")
 
-            def fails(*_: Any, **__: Any) -> Any:
-                raise StoreUnavailable("the disk is gone.")
-
-            monkeypatch.setattr(door.bus, "events", fails)
-            headers = {"accept": "text/event-stream", "last-event-id": "99"}
-            asked = Asking(door.app, "GET", "/events", "", headers)
-            await soon(asked.task)
-            assert (asked.status, b"store-unavailable" in asked.told[0]) == (503, True)
-
-    play(scene)
+    monkeypatch.setattr(door.bus, "events", fails)
+    headers = {"accept": "text/event-stream", "last-event-id": "99"}
+    asked = Asking(door.app, "GET", "/events", "", headers)
+    await soon(asked.task)
+    assert (asked.status, b"store-unavailable" in asked.told[0]) == (503, True)
 
 
 # --- under whose name -------------------------------------------------------------------------------------------------
 
 
 @proves("http/identity/bound")
-def test_whoever_has_an_agents_token_acts_under_that_name_and_no_other() -> None:
-    async def scene() -> None:
-        async with opened(caller=DEV) as door:
-            sent = await door.client.post("/send", params={"to": "lead"}, content=b"from whom?")
-            assert sent.status_code == 201
-            [story] = await door.bus.why(sent.json()["id"])
-            assert (story.message.sender, story.message.role) == ("dev", "dev")
-            for params in ({"sender": "lead"}, {"sender": ["dev", "lead"]}, {"sender": "lead", "role": "dev"}):
-                answer = await door.client.post("/send", params={"to": "lead", **params}, content=b"as another")
-                assert is_problem(answer, 403, "identity-differs")["findings"][0]["path"] == "$.sender"
-            answer = await door.client.post("/send", params={"to": "lead", "role": "lead"}, content=b"as a lead")
-            is_problem(answer, 403, "role-claim-differs")
-            is_problem(await door.post("/receive", agent="lead"), 403, "identity-differs")
-            is_problem(await door.post("/receive", agent=["lead"]), 403, "identity-differs")
-            is_problem(await door.client.get("/inbox/lead"), 403, "identity-differs")
-            is_problem(await door.post("/leave", name="lead"), 403, "identity-differs")
-            is_problem(await door.post("/send/batch", sender="lead", messages=[]), 403, "identity-differs")
-            assert (await door.post("/receive")).json() == {"answer": []}
-            assert (await door.client.get("/events")).status_code == 200
-
-    play(scene)
+@hub_test(caller=DEV)
+async def test_whoever_has_an_agents_token_acts_under_that_name_and_no_other(door: Door) -> None:
+    sent = await door.client.post("/send", params={"to": "lead"}, content=b"from whom?")
+    assert sent.status_code == 201
+    [story] = await door.bus.why(sent.json()["id"])
+    assert (story.message.sender, story.message.role) == ("dev", "dev")
+    for params in ({"sender": "lead"}, {"sender": ["dev", "lead"]}, {"sender": "lead", "role": "dev"}):
+        answer = await door.client.post("/send", params={"to": "lead", **params}, content=b"as another")
+        assert is_problem(answer, 403, "identity-differs")["findings"][0]["path"] == "$.sender"
+    answer = await door.client.post("/send", params={"to": "lead", "role": "lead"}, content=b"as a lead")
+    is_problem(answer, 403, "role-claim-differs")
+    is_problem(await door.post("/receive", agent="lead"), 403, "identity-differs")
+    is_problem(await door.post("/receive", agent=["lead"]), 403, "identity-differs")
+    is_problem(await door.client.get("/inbox/lead"), 403, "identity-differs")
+    is_problem(await door.post("/leave", name="lead"), 403, "identity-differs")
+    is_problem(await door.post("/send/batch", sender="lead", messages=[]), 403, "identity-differs")
+    assert (await door.post("/receive")).json() == {"answer": []}
+    assert (await door.client.get("/events")).status_code == 200
 
 
 @proves("http/identity/operator")
@@ -130,15 +119,12 @@ def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
 
 
 @proves("http/identity/operator")
-def test_an_operator_acts_as_a_person_or_under_any_name() -> None:
-    async def scene() -> None:
-        async with opened(caller=OPERATOR) as door:
-            for given, sender in (({}, "human"), ({"sender": "dev"}, "dev")):
-                sent = await door.client.post("/send", params={"to": "lead", **given}, content=b"hello")
-                [story] = await door.bus.why(sent.json()["id"])
-                assert story.message.sender == sender
-
-    play(scene)
+@hub_test(caller=OPERATOR)
+async def test_an_operator_acts_as_a_person_or_under_any_name(door: Door) -> None:
+    for given, sender in (({}, "human"), ({"sender": "dev"}, "dev")):
+        sent = await door.client.post("/send", params={"to": "lead", **given}, content=b"hello")
+        [story] = await door.bus.why(sent.json()["id"])
+        assert story.message.sender == sender
 
 
 # --- what waits and is given up ---------------------------------------------------------------------------------------
@@ -172,18 +158,15 @@ def test_what_was_done_in_the_moment_in_which_the_client_went_is_given_back() ->
 
 
 @proves("http/receive/gone")
-def test_a_request_that_is_cancelled_is_given_up_before_the_hub_goes_on() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            await door.bus.join("lead")
-            asked = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
-            await asyncio.sleep(0.02)
-            asked.task.cancel()
-            await asyncio.gather(asked.task, return_exceptions=True)
-            names = {task.get_coro().__qualname__ for task in asyncio.all_tasks()}  # type: ignore[union-attr]
-            assert not [name for name in names if "_call" in name or "gone" in name]
-            await door.send()
-            [leased] = await door.bus.receive("lead")
-            assert leased.attempt == 1
-
-    play(scene)
+@hub_test()
+async def test_a_request_that_is_cancelled_is_given_up_before_the_hub_goes_on(door: Door) -> None:
+    await door.bus.join("lead")
+    asked = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
+    await asyncio.sleep(0.02)
+    asked.task.cancel()
+    await asyncio.gather(asked.task, return_exceptions=True)
+    names = {task.get_coro().__qualname__ for task in asyncio.all_tasks()}  # type: ignore[union-attr]
+    assert not [name for name in names if "_call" in name or "gone" in name]
+    await door.send()
+    [leased] = await door.bus.receive("lead")
+    assert leased.attempt == 1

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from telex.config import Settings
-from tests.http_kit import QUIET, is_problem, opened, play, raw_get, served
+from tests.http_kit import QUIET, Door, hub_test, is_problem, opened, play, raw_get, served
 from tests.proofs import proves
 
 SMALL = Settings(evidence="off", limits=QUIET.limits._replace(message_bytes_max=1_000))
@@ -71,15 +71,14 @@ def test_what_is_no_path_at_all_is_answered_too() -> None:
         ("OPTIONS", "/roster", "GET, HEAD"), ("GET", "/check", "POST"), ("DELETE", "/healthz", "GET, HEAD"),
     ],
 )  # fmt: skip
-def test_another_method_is_answered_with_those_that_there_are(method: str, path: str, allowed: str) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            answer = await door.client.request(method, path)
-            assert answer.status_code == 405
-            assert sorted(answer.headers["allow"].split(", ")) == sorted(allowed.split(", "))
-            is_problem(answer, 405, "method-not-allowed")
-
-    play(scene)
+@hub_test()
+async def test_another_method_is_answered_with_those_that_there_are(
+    door: Door, method: str, path: str, allowed: str
+) -> None:
+    answer = await door.client.request(method, path)
+    assert answer.status_code == 405
+    assert sorted(answer.headers["allow"].split(", ")) == sorted(allowed.split(", "))
+    is_problem(answer, 405, "method-not-allowed")
 
 
 @proves("http/methods")

@@ -5,55 +5,49 @@ import random
 
 import pytest
 
-from tests.http_kit import Door, events_in, every_id, latest, left, opened, play, soon, watch
+from tests.http_kit import Door, events_in, every_id, hub_test, latest, left, opened, play, soon, watch
 from tests.proofs import proves
 
 
 @proves("http/live/events")
-def test_a_viewer_is_told_of_what_happens_from_now_on() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            await door.send()
-            before = await latest(door.bus)
-            viewer = watch(door.app)
-            await viewer.until(lambda: "retry: " in viewer.text)
-            sent = (await door.send(b"second")).json()
-            await viewer.until(lambda: before + 1 in viewer.ids)
-            *_, told = events_in(viewer.text)  # perhaps with something of the moment before it came
-            assert (told["id"], told["event"]) == (before + 1, "happening")
-            assert told["data"]["event"]["seq"] == told["id"]
-            assert told["data"]["event"]["kind"] == "accepted"
-            assert (told["data"]["message"]["id"], told["data"]["message"]["raw"]) == (sent["id"], "second")
-            assert viewer.headers[b"content-type"].startswith(b"text/event-stream")
-            assert viewer.headers[b"cache-control"] == b"no-store"
-            await left(viewer)
-            assert door.hub.broadcast.viewers == 0
-
-    play(scene)
+@hub_test()
+async def test_a_viewer_is_told_of_what_happens_from_now_on(door: Door) -> None:
+    await door.send()
+    before = await latest(door.bus)
+    viewer = watch(door.app)
+    await viewer.until(lambda: "retry: " in viewer.text)
+    sent = (await door.send(b"second")).json()
+    await viewer.until(lambda: before + 1 in viewer.ids)
+    *_, told = events_in(viewer.text)  # perhaps with something of the moment before it came
+    assert (told["id"], told["event"]) == (before + 1, "happening")
+    assert told["data"]["event"]["seq"] == told["id"]
+    assert told["data"]["event"]["kind"] == "accepted"
+    assert (told["data"]["message"]["id"], told["data"]["message"]["raw"]) == (sent["id"], "second")
+    assert viewer.headers[b"content-type"].startswith(b"text/event-stream")
+    assert viewer.headers[b"cache-control"] == b"no-store"
+    await left(viewer)
+    assert door.hub.broadcast.viewers == 0
 
 
 @proves("http/live/events")
-def test_a_viewer_is_told_nothing_of_what_happened_while_nobody_watched() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            first = watch(door.app)
-            await first.until(lambda: "retry: " in first.text)
-            await door.send(b"heard")
-            await first.until(lambda: bool(first.ids))
-            await left(first)
-            await door.send(b"unheard")
-            while not door.hub.broadcast.rests:
-                await asyncio.sleep(0.01)
-            await door.send(b"unheard too")
-            before = await latest(door.bus)
-            second = watch(door.app)
-            await second.until(lambda: "retry: " in second.text)
-            await door.send(b"heard again")
-            await second.until(lambda: before + 1 in second.ids)
-            assert second.ids == [before + 1]
-            await left(second)
-
-    play(scene)
+@hub_test()
+async def test_a_viewer_is_told_nothing_of_what_happened_while_nobody_watched(door: Door) -> None:
+    first = watch(door.app)
+    await first.until(lambda: "retry: " in first.text)
+    await door.send(b"heard")
+    await first.until(lambda: bool(first.ids))
+    await left(first)
+    await door.send(b"unheard")
+    while not door.hub.broadcast.rests:
+        await asyncio.sleep(0.01)
+    await door.send(b"unheard too")
+    before = await latest(door.bus)
+    second = watch(door.app)
+    await second.until(lambda: "retry: " in second.text)
+    await door.send(b"heard again")
+    await second.until(lambda: before + 1 in second.ids)
+    assert second.ids == [before + 1]
+    await left(second)
 
 
 @proves("http/live/resume")
@@ -85,80 +79,67 @@ async def pour(door: Door, messages: int) -> None:
 
 
 @proves("http/live/joining")
-def test_viewers_that_join_in_a_burst_miss_nothing_and_hear_nothing_twice() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            pouring, viewers = asyncio.create_task(pour(door, 70)), []
-            while not pouring.done():
-                here = await latest(door.bus)
-                viewers.append((here, watch(door.app, f"after={here}")))
-                await asyncio.sleep(0.004)
-            assert len(viewers) > 20
-            for here, viewer in viewers:
-                wanted = await every_id(door.bus, here)
-                await viewer.until(lambda v=viewer, ids=wanted: v.ids[-1:] == ids[-1:])  # type: ignore[misc]
-                assert viewer.ids == wanted
-            await left(*(viewer for _, viewer in viewers))
-
-    play(scene)
+@hub_test()
+async def test_viewers_that_join_in_a_burst_miss_nothing_and_hear_nothing_twice(door: Door) -> None:
+    pouring, viewers = asyncio.create_task(pour(door, 70)), []
+    while not pouring.done():
+        here = await latest(door.bus)
+        viewers.append((here, watch(door.app, f"after={here}")))
+        await asyncio.sleep(0.004)
+    assert len(viewers) > 20
+    for here, viewer in viewers:
+        wanted = await every_id(door.bus, here)
+        await viewer.until(lambda v=viewer, ids=wanted: v.ids[-1:] == ids[-1:])  # type: ignore[misc]
+        assert viewer.ids == wanted
+    await left(*(viewer for _, viewer in viewers))
 
 
 @proves("http/live/joining")
-def test_an_event_that_nobody_was_there_for_is_told_to_whoever_comes_a_moment_later() -> None:
+@hub_test()
+async def test_an_event_that_nobody_was_there_for_is_told_to_whoever_comes_a_moment_later(door: Door) -> None:
     """It was read, and not yet told, when the viewer came."""
-
-    async def scene() -> None:
-        async with opened() as door:
-            await door.send()
-            for _ in range(20):
-                here = await latest(door.bus)
-                await door.bus.send("now", sender="dev", to="lead")
-                await asyncio.sleep(0.01)  # it is read by now
-                viewer = watch(door.app, resumed_after=here)
-                await viewer.until(lambda v=viewer, n=here: v.ids == [n + 1])  # type: ignore[misc]
-                await left(viewer)
-
-    play(scene)
+    await door.send()
+    for _ in range(20):
+        here = await latest(door.bus)
+        await door.bus.send("now", sender="dev", to="lead")
+        await asyncio.sleep(0.01)  # it is read by now
+        viewer = watch(door.app, resumed_after=here)
+        await viewer.until(lambda v=viewer, n=here: v.ids == [n + 1])  # type: ignore[misc]
+        await left(viewer)
 
 
 @proves("http/live/ahead")
-def test_a_viewer_that_has_read_further_than_was_told_hears_nothing_again() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            other = watch(door.app)  # for whom everything is written out
-            await other.until(lambda: bool(other.told))
-            for number in range(3):
-                await door.bus.send(f"{number}", sender="dev", to="lead")
-                page = (await door.client.get("/events", params={"limit": "1000"})).json()["answer"]
-                here = page[-1]["event"]["seq"]
-                viewer = watch(door.app, f"after={here}")
-                await viewer.until(lambda v=viewer: bool(v.told))  # type: ignore[misc]
-                await door.bus.send("after", sender="dev", to="lead")
-                await viewer.until(lambda v=viewer: bool(v.ids))  # type: ignore[misc]
-                assert viewer.ids == [here + 1]
-                await left(viewer)
-            await left(other)
-
-    play(scene)
+@hub_test()
+async def test_a_viewer_that_has_read_further_than_was_told_hears_nothing_again(door: Door) -> None:
+    other = watch(door.app)  # for whom everything is written out
+    await other.until(lambda: bool(other.told))
+    for number in range(3):
+        await door.bus.send(f"{number}", sender="dev", to="lead")
+        page = (await door.client.get("/events", params={"limit": "1000"})).json()["answer"]
+        here = page[-1]["event"]["seq"]
+        viewer = watch(door.app, f"after={here}")
+        await viewer.until(lambda v=viewer: bool(v.told))  # type: ignore[misc]
+        await door.bus.send("after", sender="dev", to="lead")
+        await viewer.until(lambda v=viewer: bool(v.ids))  # type: ignore[misc]
+        assert viewer.ids == [here + 1]
+        await left(viewer)
+    await left(other)
 
 
 @proves("http/live/other-record")
-def test_a_viewer_with_an_id_of_another_record_is_told_what_happens_from_now_on() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            await door.send()
-            viewer = watch(door.app, resumed_after=10**9)
-            await viewer.until(lambda: bool(viewer.told))
-            await asyncio.sleep(0.1)
-            await door.send()
-            await viewer.until(lambda: len(viewer.ids) == 1)
-            chosen = watch(door.app, "kinds=accepted", resumed_after=10**9)
-            await chosen.until(lambda: bool(chosen.told))
-            await door.send()
-            await chosen.until(lambda: len(chosen.ids) == 1)
-            await left(viewer, chosen)
-
-    play(scene)
+@hub_test()
+async def test_a_viewer_with_an_id_of_another_record_is_told_what_happens_from_now_on(door: Door) -> None:
+    await door.send()
+    viewer = watch(door.app, resumed_after=10**9)
+    await viewer.until(lambda: bool(viewer.told))
+    await asyncio.sleep(0.1)
+    await door.send()
+    await viewer.until(lambda: len(viewer.ids) == 1)
+    chosen = watch(door.app, "kinds=accepted", resumed_after=10**9)
+    await chosen.until(lambda: bool(chosen.told))
+    await door.send()
+    await chosen.until(lambda: len(chosen.ids) == 1)
+    await left(viewer, chosen)
 
 
 @proves("http/live/filters")
@@ -166,60 +147,51 @@ def test_a_viewer_with_an_id_of_another_record_is_told_what_happens_from_now_on(
     "query, kinds",
     [("kinds=leased", {"leased"}), ("kinds=leased,acked", {"leased", "acked"}), ("agent=lead&kinds=acked", {"acked"})],
 )
-def test_a_viewer_that_wants_only_some_of_it_is_told_only_that(query: str, kinds: set[str]) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            viewer = watch(door.app, f"after=0&{query}")
-            for _ in range(3):
-                await door.send()
-                [leased] = await door.bus.receive("lead")
-                await door.bus.ack(leased.token, agent="lead")
-            await viewer.until(lambda: len(viewer.ids) >= 3 * len(kinds))
-            wanted = [event.seq async for event, _ in door.bus.events() if event.kind in kinds]
-            assert viewer.ids == wanted
-            resumed = watch(door.app, f"after=0&{query}", resumed_after=wanted[0])
-            await resumed.until(lambda: len(resumed.ids) >= len(wanted) - 1)
-            assert resumed.ids == wanted[1:]
-            await left(viewer, resumed)
-
-    play(scene)
+@hub_test()
+async def test_a_viewer_that_wants_only_some_of_it_is_told_only_that(door: Door, query: str, kinds: set[str]) -> None:
+    viewer = watch(door.app, f"after=0&{query}")
+    for _ in range(3):
+        await door.send()
+        [leased] = await door.bus.receive("lead")
+        await door.bus.ack(leased.token, agent="lead")
+    await viewer.until(lambda: len(viewer.ids) >= 3 * len(kinds))
+    wanted = [event.seq async for event, _ in door.bus.events() if event.kind in kinds]
+    assert viewer.ids == wanted
+    resumed = watch(door.app, f"after=0&{query}", resumed_after=wanted[0])
+    await resumed.until(lambda: len(resumed.ids) >= len(wanted) - 1)
+    assert resumed.ids == wanted[1:]
+    await left(viewer, resumed)
 
 
 @proves("http/live/heartbeat")
 @pytest.mark.parametrize("query", ["", "kinds=acked"])
-def test_where_nothing_happens_a_comment_says_that_the_hub_is_still_there(query: str) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            door.hub.broadcast.heartbeat_seconds = 0.01
-            viewer = watch(door.app, query)
-            await viewer.until(lambda: viewer.text.count(": still here\n\n") >= 3)
-            assert viewer.ids == []
-            await left(viewer)
-
-    play(scene)
+@hub_test()
+async def test_where_nothing_happens_a_comment_says_that_the_hub_is_still_there(door: Door, query: str) -> None:
+    door.hub.broadcast.heartbeat_seconds = 0.01
+    viewer = watch(door.app, query)
+    await viewer.until(lambda: viewer.text.count(": still here\n\n") >= 3)
+    assert viewer.ids == []
+    await left(viewer)
 
 
 @proves("http/live/slow")
-def test_a_viewer_that_does_not_keep_up_is_let_go_and_resumes_without_a_gap() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            door.hub.broadcast.behind_bytes_max = 2_000
-            slow, quick = watch(door.app, "after=0"), watch(door.app, "after=0")
-            await slow.until(lambda: bool(slow.told))
-            slow.takes.clear()
-            await pour(door, 60)
-            await quick.until(lambda: len(quick.ids) >= 60)
-            assert door.hub.broadcast.viewers == 1
-            slow.takes.set()
-            await soon(slow.task)
-            assert slow.told[-1] == b""
-            again = watch(door.app, resumed_after=slow.ids[-1])
-            everything = await every_id(door.bus)
-            await again.until(lambda: again.ids[-1:] == everything[-1:])
-            assert slow.ids + again.ids == everything
-            await left(again, quick)
-
-    play(scene)
+@hub_test()
+async def test_a_viewer_that_does_not_keep_up_is_let_go_and_resumes_without_a_gap(door: Door) -> None:
+    door.hub.broadcast.behind_bytes_max = 2_000
+    slow, quick = watch(door.app, "after=0"), watch(door.app, "after=0")
+    await slow.until(lambda: bool(slow.told))
+    slow.takes.clear()
+    await pour(door, 60)
+    await quick.until(lambda: len(quick.ids) >= 60)
+    assert door.hub.broadcast.viewers == 1
+    slow.takes.set()
+    await soon(slow.task)
+    assert slow.told[-1] == b""
+    again = watch(door.app, resumed_after=slow.ids[-1])
+    everything = await every_id(door.bus)
+    await again.until(lambda: again.ids[-1:] == everything[-1:])
+    assert slow.ids + again.ids == everything
+    await left(again, quick)
 
 
 @proves("http/live/ending")

@@ -23,9 +23,11 @@ from tests.http_kit import (
     QUIET,
     SECONDS_MAX,
     Asking,
+    Door,
     alive,
     client_of,
     events_in,
+    hub_test,
     is_problem,
     let_in_as,
     opened,
@@ -211,18 +213,15 @@ def test_any_character_can_be_searched_for(tmp_path: Path, text: str) -> None:
 
 
 @proves("hostile_hub/long-search")
-def test_a_search_for_very_much_is_refused() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            much = "a " * 501
-            for path in ("/search", "/events"):
-                is_problem(await door.client.get(path, params={"text": much}), 400, "value-wrong")
-            watching = watch(door.app, "text=" + "a+" * 501)
-            await soon(watching.task)
-            assert (watching.status, json.loads(watching.text)["code"]) == (400, "arguments-wrong")
-            assert (await door.client.get("/search", params={"text": "a " * 500})).status_code == 200
-
-    play(scene)
+@hub_test()
+async def test_a_search_for_very_much_is_refused(door: Door) -> None:
+    much = "a " * 501
+    for path in ("/search", "/events"):
+        is_problem(await door.client.get(path, params={"text": much}), 400, "value-wrong")
+    watching = watch(door.app, "text=" + "a+" * 501)
+    await soon(watching.task)
+    assert (watching.status, json.loads(watching.text)["code"]) == (400, "arguments-wrong")
+    assert (await door.client.get("/search", params={"text": "a " * 500})).status_code == 200
 
 
 @proves("hostile_hub/many-fields")
@@ -258,39 +257,32 @@ def test_a_form_that_is_nested_deeply_is_not_written_out(levels: int) -> None:
 
 
 @proves("hostile_hub/newest-once")
-def test_asked_for_the_newest_first_no_event_is_told_twice() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            for number in range(600):
-                await door.bus.send(TEXT_OF.format(number), sender="dev", to="lead")
-            answer = await door.client.get("/events", params={"newest_first": True, "limit": 1_000})
-            told = [one["event"]["seq"] for one in answer.json()["answer"]]
-            assert len(told) == len(set(told))
-            assert told == sorted(told, reverse=True)
-
-    play(scene)
+@hub_test()
+async def test_asked_for_the_newest_first_no_event_is_told_twice(door: Door) -> None:
+    for number in range(600):
+        await door.bus.send(TEXT_OF.format(number), sender="dev", to="lead")
+    answer = await door.client.get("/events", params={"newest_first": True, "limit": 1_000})
+    told = [one["event"]["seq"] for one in answer.json()["answer"]]
+    assert len(told) == len(set(told))
+    assert told == sorted(told, reverse=True)
 
 
 TEXT_OF = "The build is red for the {}th time."
 
 
 @proves("hostile_hub/page-bytes")
-def test_a_page_of_large_messages_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+@hub_test()
+async def test_a_page_of_large_messages_ends_early(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verbs, "PAGE_BYTES", 2_500)
-
-    async def scene() -> None:
-        async with opened() as door:
-            for number in range(8):
-                await door.send(f"{number} ".encode() * 500)
-            after, pages = 0, []
-            while page := (await door.client.get("/events", params={"after": after})).json()["answer"]:
-                pages.append(page)
-                after = page[-1]["event"]["seq"]
-            assert all(sum(len(one["message"]["raw"]) for one in page if one["message"]) <= 3_500 for page in pages)
-            told = [one["event"]["seq"] for page in pages for one in page]
-            assert told == [event.seq async for event, _ in door.bus.events()]
-
-    play(scene)
+    for number in range(8):
+        await door.send(f"{number} ".encode() * 500)
+    after, pages = 0, []
+    while page := (await door.client.get("/events", params={"after": after})).json()["answer"]:
+        pages.append(page)
+        after = page[-1]["event"]["seq"]
+    assert all(sum(len(one["message"]["raw"]) for one in page if one["message"]) <= 3_500 for page in pages)
+    told = [one["event"]["seq"] for page in pages for one in page]
+    assert told == [event.seq async for event, _ in door.bus.events()]
 
 
 # --- lines that are none ----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.stream import EventBacklog
 from telex.surfaces.http.tokens import AT_HOME
-from tests.http_kit import QUIET, Asking, events_in, let_in_as, opened, play, soon
+from tests.http_kit import QUIET, Asking, Door, events_in, hub_test, let_in_as, opened, play, soon
 from tests.proofs import proves
 
 
@@ -36,34 +36,28 @@ def entry(id_: str, **given: Any) -> NewMessage:
 
 
 @proves("hostile_hub/history-only")
-def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
+@hub_test()
+async def test_what_is_imported_is_history_whatever_it_says_of_itself(door: Door) -> None:
     thrown_out = Member("qa", "qa", joined_at=1.0, stopped_at=1.0)
-
-    async def scene() -> None:
-        async with opened() as door:
-            await door.bus.join("qa", role="qa")
-            asked = await door.bus.send(b"Is it red?", sender="qa", to="lead")
-            before = [one.member for one in await door.bus.roster()]
-            told = Event(0, 1.0, "stopped", "qa")
-            change = WorkChange(
-                ("approval:a-1",), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),)
-            )
-            hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers_requests=(1, 2), work_change=change)
-            body = {"entries": [plain(hostile)]}
-            answer = await door.client.post("/import", json=body)
-            assert answer.status_code == 200, answer.text
-            await door.bus.sweep()
-            assert [one.member for one in await door.bus.roster()] == before
-            assert await door.bus.inbox("qa") == []
-            assert [message.id for _, message in await door.bus.inbox("lead")] == [asked.id]
-            [story] = await door.bus.why("h-1")
-            assert (story.state, story.answer_by, story.deliveries) == ("recorded", None, ())
-            assert [event.kind for event in story.events] == ["imported"]
-            assert await door.bus.search("report") == []
-            kinds = {event.kind async for event, _ in door.bus.events()}
-            assert kinds <= {"joined", "accepted", "imported"}
-
-    play(scene)
+    await door.bus.join("qa", role="qa")
+    asked = await door.bus.send(b"Is it red?", sender="qa", to="lead")
+    before = [one.member for one in await door.bus.roster()]
+    told = Event(0, 1.0, "stopped", "qa")
+    change = WorkChange(("approval:a-1",), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),))
+    hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers_requests=(1, 2), work_change=change)
+    body = {"entries": [plain(hostile)]}
+    answer = await door.client.post("/import", json=body)
+    assert answer.status_code == 200, answer.text
+    await door.bus.sweep()
+    assert [one.member for one in await door.bus.roster()] == before
+    assert await door.bus.inbox("qa") == []
+    assert [message.id for _, message in await door.bus.inbox("lead")] == [asked.id]
+    [story] = await door.bus.why("h-1")
+    assert (story.state, story.answer_by, story.deliveries) == ("recorded", None, ())
+    assert [event.kind for event in story.events] == ["imported"]
+    assert await door.bus.search("report") == []
+    kinds = {event.kind async for event, _ in door.bus.events()}
+    assert kinds <= {"joined", "accepted", "imported"}
 
 
 @proves("hostile_hub/refused-fold")
