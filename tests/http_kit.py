@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import shlex
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,7 +15,7 @@ import uvicorn
 import telex
 from telex.config import Settings
 from telex.ports.bus import Bus
-from telex.surfaces.http.app import Hub
+from telex.surfaces.http.app import Hub, build_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.tokens import AT_HOME, Caller
 
@@ -70,6 +71,17 @@ async def opened(
         app = let_in_as(caller, hub)
         async with alive(app), client_of(app) as client:
             yield Door(bus, hub, app, client)
+
+
+@asynccontextmanager
+async def complete_hub(
+    caller: Caller = AT_HOME, wrapped: Callable[[Any], Any] = lambda bus: bus
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of a hub with its page, metrics and MCP endpoint, over `wrapped(bus)`."""
+    async with telex.connect("memory:", settings=QUIET) as bus:
+        app = build_app(wrapped(bus), QUIET, lambda app: let_in_as(caller, app))
+        async with alive(app), client_of(app) as client:
+            yield client
 
 
 def hub_test(where: str = "memory:", **options: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
@@ -260,3 +272,25 @@ def is_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
     assert tree["title"]
     assert tree["detail"].endswith(".")
     return tree
+
+
+HUB = "http://127.0.0.1:4477"
+
+
+async def typed(client: httpx2.AsyncClient, line: str) -> httpx2.Response:
+    """What a line with curl asks for. Only the options that stand on the pages are understood."""
+    curl, *words = shlex.split(line.removeprefix("$ "))
+    assert curl == "curl"
+    method, headers, body, [url] = "", {}, None, [word for word in words if word.startswith(HUB)]
+    given = iter(word for word in words if word != url)
+    for option in given:
+        value = next(given)
+        if option == "-H":
+            name, _, text = value.partition(": ")
+            headers[name] = text
+        elif option == "-X":
+            method = value
+        else:
+            assert option == "-d", option
+            body = value.encode()
+    return await client.request(method or ("GET" if body is None else "POST"), url, headers=headers, content=body)

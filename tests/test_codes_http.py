@@ -20,8 +20,7 @@ from telex.surfaces.http.app import Hub
 from telex.surfaces.http.asgi import REFUSALS, App
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
 from telex.surfaces.http.tokens import Caller
-from tests.curl_commands import typed
-from tests.http_kit import QUIET, alive, client_of, play
+from tests.http_kit import QUIET, alive, client_of, play, typed
 from tests.test_codes import CODE, speaks_badly
 
 SURFACE = Path(http_app.__file__).parent

@@ -10,8 +10,7 @@ import pytest
 from telex.generate.page_parts import filled
 from telex.protocol.verbs import VERBS
 from telex.surfaces.http.__main__ import PAGE, parts
-from tests.curl_commands import typed
-from tests.http_kit import opened, play
+from tests.http_kit import opened, play, typed
 from tests.proofs import proves
 
 TEXT = (Path(__file__).parent.parent / PAGE).read_text(encoding="utf-8")

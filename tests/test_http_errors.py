@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
-import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import ClientDisconnected, while_connected
 from telex.surfaces.http.tokens import AT_HOME, Caller
-from tests.http_kit import QUIET, Asking, Door, alive, client_of, hub_test, is_problem, let_in_as, opened, play, soon
+from tests.http_kit import (
+    Asking,
+    Door,
+    complete_hub,
+    hub_test,
+    is_problem,
+    play,
+    soon,
+)
 from tests.proofs import proves
 
 DEV = Caller("dev", "dev", False, "t-1")
@@ -66,65 +72,15 @@ async def test_a_stream_over_a_store_that_is_away_is_refused(door: Door, monkeyp
 # --- under whose name -------------------------------------------------------------------------------------------------
 
 
-@proves("http/identity/bound")
-@hub_test(caller=DEV)
-async def test_whoever_has_an_agents_token_acts_under_that_name_and_no_other(door: Door) -> None:
-    sent = await door.client.post("/send", params={"to": "lead"}, content=b"from whom?")
-    assert sent.status_code == 201
-    [story] = await door.bus.why(sent.json()["id"])
-    assert (story.message.sender, story.message.role) == ("dev", "dev")
-    for params in ({"sender": "lead"}, {"sender": ["dev", "lead"]}, {"sender": "lead", "role": "dev"}):
-        answer = await door.client.post("/send", params={"to": "lead", **params}, content=b"as another")
-        assert is_problem(answer, 403, "identity-differs")["findings"][0]["path"] == "$.sender"
-    answer = await door.client.post("/send", params={"to": "lead", "role": "lead"}, content=b"as a lead")
-    is_problem(answer, 403, "role-claim-differs")
-    is_problem(await door.post("/receive", agent="lead"), 403, "identity-differs")
-    is_problem(await door.post("/receive", agent=["lead"]), 403, "identity-differs")
-    is_problem(await door.client.get("/inbox/lead"), 403, "identity-differs")
-    is_problem(await door.post("/leave", name="lead"), 403, "identity-differs")
-    is_problem(await door.post("/send/batch", sender="lead", messages=[]), 403, "identity-differs")
-    assert (await door.post("/receive")).json() == {"answer": []}
-    assert (await door.client.get("/events")).status_code == 200
-
-
-@proves("http/identity/operator")
-@pytest.mark.parametrize(
-    "path, given",
-    [
-        ("/dead/retry", {"id": "a"}), ("/dead/drop", {"id": "a", "reason": "b"}), ("/import", {"entries": []}),
-        ("/sweep", {}), ("/shut_down", {"reason": "done"}),
-    ],
-)  # fmt: skip
-def test_what_is_a_persons_to_do_needs_an_operators_token(path: str, given: dict[str, Any]) -> None:
-    async def scene() -> None:
-        async with opened(caller=DEV) as door:
-            is_problem(await door.post(path, **given), 403, "operator-only")
-        async with opened(caller=OPERATOR) as door:
-            assert (await door.post(path, **given)).json().get("code") != "operator-only"
-
-    play(scene)
-
-
 @proves("page/token/agent")
 @pytest.mark.parametrize("caller", [DEV, OPERATOR, AT_HOME])
 def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
     async def scene() -> None:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(bus, QUIET, lambda app: let_in_as(caller, app))
-            async with alive(app), client_of(app) as client:
-                told = (await client.get("/page/me")).json()
-                assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
+        async with complete_hub(caller) as client:
+            told = (await client.get("/page/me")).json()
+            assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
 
     play(scene)
-
-
-@proves("http/identity/operator")
-@hub_test(caller=OPERATOR)
-async def test_an_operator_acts_as_a_person_or_under_any_name(door: Door) -> None:
-    for given, sender in (({}, "human"), ({"sender": "dev"}, "dev")):
-        sent = await door.client.post("/send", params={"to": "lead", **given}, content=b"hello")
-        [story] = await door.bus.why(sent.json()["id"])
-        assert story.message.sender == sender
 
 
 # --- what waits and is given up ---------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
-"""Is everything that happens told to whoever watches: once, in order and without a gap, however it comes and goes?"""
+"""Live events over HTTP: viewers, resumption, slow viewers, an unavailable store."""
 
 import asyncio
 import random
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from tests.http_kit import Door, events_in, every_id, hub_test, latest, left, opened, play, soon, watch
+from telex.errors import StoreUnavailable
+from telex.surfaces.http.stream import Chunk, Listener
+from tests.http_kit import Asking, Door, events_in, every_id, hub_test, latest, left, opened, play, served, soon, watch
 from tests.proofs import proves
 
 
@@ -206,3 +210,99 @@ def test_the_end_of_the_hub_ends_every_stream() -> None:
             assert viewer.told[-1] == b""
 
     play(scene)
+
+
+@proves("http/live/store-away")
+@hub_test()
+async def test_a_store_that_is_away_for_a_while_costs_no_viewer_an_event(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("telex.surfaces.http.stream.RETRY_SECONDS", 0.01)
+    viewer = watch(door.app, "after=0")
+    await door.send()
+    await viewer.until(lambda: bool(viewer.ids))
+    store, failed = door.bus.store, asyncio.Event()  # type: ignore[attr-defined]
+
+    async def away(*_: object) -> None:
+        failed.set()
+        raise StoreUnavailable("the disk is gone.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "events", away)
+        await door.bus.send("while nobody can read", sender="dev", to="lead")
+        await soon(failed.wait())
+    await door.send(b"after")
+    everything = await every_id(door.bus)
+    await viewer.until(lambda: viewer.ids == everything)
+    await left(viewer)
+
+
+@proves("http/live/arguments")
+@pytest.mark.parametrize(
+    "query, resumed", [("kindz=acked", ""), ("after=x", ""), ("", "x"), ("", "9" * 19), ("", "-1")]
+)
+@hub_test()
+async def test_a_stream_that_is_asked_for_wrongly_is_refused_before_it_begins(
+    door: Door, query: str, resumed: str
+) -> None:
+    headers = {"accept": "text/event-stream", "last-event-id": resumed}
+    asked = Asking(door.app, "GET", "/events", query, headers)
+    await soon(asked.task)
+    assert asked.status == 400
+    assert b"arguments-wrong" in asked.told[0]
+
+
+@proves("http/live/real")
+def test_a_client_behind_a_real_server_is_told_and_is_forgotten_when_it_goes() -> None:
+    async def scene() -> None:
+        async with opened() as door, served(door.app) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /events?after=0 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+            await door.send()
+            head = await soon(reader.readuntil(b"event: happening"))
+            assert head.startswith(b"HTTP/1.1 200 OK")
+            assert door.hub.broadcast.viewers == 1
+            writer.close()
+            async with asyncio.timeout(20):
+                while door.hub.broadcast.viewers:
+                    await door.send()  # whoever has gone is noticed at the latest when it is told something
+                    await asyncio.sleep(0.01)
+
+    play(scene)
+
+
+@given(st.text(max_size=80))
+@example("\r\x85\u2028\u2029\x1c")
+@hub_test()
+async def test_no_text_in_a_message_ends_its_event_or_begins_another(door: Door, text: str) -> None:
+    viewer = watch(door.app, "after=0&kinds=accepted,refused")
+    await door.bus.send(text + "\n\nid: 9\nevent: planted\ndata: {}\n\n", sender="dev", to="lead")
+    await viewer.until(lambda: bool(viewer.ids))
+    [told] = events_in(viewer.text)
+    assert told["event"] == "happening"
+    await left(viewer)
+
+
+@proves("http/live/leaving")
+@pytest.mark.parametrize("steps", range(5))
+def test_who_leaves_just_as_news_comes_is_let_go(steps: int) -> None:
+    """`steps` turns of the loop after the news."""
+
+    async def watched(listener: Listener) -> None:
+        while True:
+            await listener.next(60.0)
+
+    async def left() -> bool:
+        listener = Listener(1_000)
+        viewer = asyncio.ensure_future(watched(listener))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        listener.give(Chunk(1, 1, b"x"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        viewer.cancel()
+        done, _ = await asyncio.wait((viewer,), timeout=5.0)
+        viewer.cancel()
+        return bool(done)
+
+    assert asyncio.run(left())

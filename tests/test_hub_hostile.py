@@ -26,6 +26,7 @@ from tests.http_kit import (
     Door,
     alive,
     client_of,
+    complete_hub,
     events_in,
     hub_test,
     is_problem,
@@ -132,10 +133,8 @@ class Broken:
 @pytest.mark.parametrize("path", ["/roster", "/page/summary", "/trace/c-1/picture"])
 def test_a_mistake_of_the_hub_is_answered_with_a_problem_and_logged(path: str, caplog: Any) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(Broken(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                return await client.get(path)
+        async with complete_hub(wrapped=Broken) as client:
+            return await client.get(path)
 
     with caplog.at_level(logging.ERROR, "telex.http"):
         answer = play(scene)
@@ -158,10 +157,8 @@ class Away(Broken):
 @pytest.mark.parametrize("path, said", [("/roster", "open telex.db: check"), ("/readyz", "(telex.db: disk I/O error)")])
 def test_what_fails_under_the_store_is_told_without_its_folders(path: str, said: str) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(Away(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                return await client.get(path)
+        async with complete_hub(wrapped=Away) as client:
+            return await client.get(path)
 
     answer = play(scene)
     assert answer.status_code == 503
@@ -192,10 +189,8 @@ def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
 @pytest.mark.parametrize("number", ["9" * 5_000, "9" * 19, "٣", "-1", "1e3", "x"])
 def test_a_number_of_any_length_is_looked_for_and_not_found(number: str) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                return await client.get(f"/page/message/{number}")
+        async with complete_hub() as client:
+            return await client.get(f"/page/message/{number}")
 
     is_problem(play(scene), 404, "not-found")
 
@@ -238,15 +233,13 @@ def test_a_check_with_very_many_fields_is_refused() -> None:
 @pytest.mark.parametrize("levels", [page.LEVELS_MAX + 1, 900])
 def test_a_form_that_is_nested_deeply_is_not_written_out(levels: int) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                answers = []
-                for depth in (levels, page.LEVELS_MAX):
-                    tree = '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
-                    body = f'{{"dialect":"vbw-typed","tree":{tree}}}'
-                    answers.append(await client.post("/page/write", content=body))
-                return answers
+        async with complete_hub() as client:
+            answers = []
+            for depth in (levels, page.LEVELS_MAX):
+                tree = '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+                body = f'{{"dialect":"vbw-typed","tree":{tree}}}'
+                answers.append(await client.post("/page/write", content=body))
+            return answers
 
     refused, written = play(scene)
     is_problem(refused, 400, "value-wrong")
