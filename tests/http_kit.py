@@ -6,7 +6,7 @@ import json
 import shlex
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import httpx2
@@ -84,25 +84,39 @@ async def complete_hub(
             yield client
 
 
-def hub_test(where: str = "memory:", **options: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """Run an async test with a hub as its first argument, `door`."""
+def played(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """An async test, run in a loop of its own."""
+
+    def run(*given: Any, **named: Any) -> None:
+        play(lambda: test(*given, **named))
+
+    return _renamed(run, test)
+
+
+def hub_test(
+    where: str = "memory:", *, serve: bool = False, **options: Any
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """An async test with a hub, `door`, as its first argument; with `serve`, its port as the second."""
 
     def decorated(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-        def run(**given: Any) -> None:
-            async def scene() -> None:
-                async with opened(where, **options) as door:
-                    await test(door, **given)
+        async def scene(*given: Any, **named: Any) -> None:
+            async with opened(where, **options) as door, AsyncExitStack() as stack:
+                port = [await stack.enter_async_context(served(door.app))] if serve else []
+                await test(door, *port, *given, **named)
 
-            play(scene)
-
-        signature = inspect.signature(test)
-        fixtures = [parameter for name, parameter in signature.parameters.items() if name != "door"]
-        run.__dict__["__signature__"] = signature.replace(parameters=fixtures)
-        run.__name__, run.__qualname__, run.__module__ = test.__name__, test.__qualname__, test.__module__
-        run.__doc__ = test.__doc__
-        return run
+        return _renamed(played(scene), test)
 
     return decorated
+
+
+def _renamed(run: Callable[..., None], test: Callable[..., Any]) -> Callable[..., None]:
+    """With the test's name, and a signature of its fixtures only."""
+    signature = inspect.signature(test)
+    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in ("door", "port")]
+    run.__dict__["__signature__"] = signature.replace(parameters=fixtures)
+    run.__name__, run.__qualname__, run.__module__ = test.__name__, test.__qualname__, test.__module__
+    run.__doc__ = test.__doc__
+    return run
 
 
 def client_of(app: App) -> httpx2.AsyncClient:

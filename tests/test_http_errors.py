@@ -8,15 +8,7 @@ import pytest
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.surfaces.http.asgi import ClientDisconnected, while_connected
 from telex.surfaces.http.tokens import AT_HOME, Caller
-from tests.http_kit import (
-    Asking,
-    Door,
-    complete_hub,
-    hub_test,
-    is_problem,
-    play,
-    soon,
-)
+from tests.http_kit import Asking, Door, complete_hub, hub_test, is_problem, play, played, soon
 from tests.proofs import proves
 
 DEV = Caller("dev", "dev", False, "t-1")
@@ -74,13 +66,11 @@ async def test_a_stream_over_a_store_that_is_away_is_refused(door: Door, monkeyp
 
 @proves("page/token/agent")
 @pytest.mark.parametrize("caller", [DEV, OPERATOR, AT_HOME])
-def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
-    async def scene() -> None:
-        async with complete_hub(caller) as client:
-            told = (await client.get("/page/me")).json()
-            assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
-
-    play(scene)
+@played
+async def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
+    async with complete_hub(caller) as client:
+        told = (await client.get("/page/me")).json()
+        assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
 
 
 # --- what waits and is given up ---------------------------------------------------------------------------------------

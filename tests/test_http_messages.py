@@ -11,7 +11,7 @@ from telex.generate.codes import example_text
 from telex.protocol import made, plain
 from telex.protocol.verbs import answer_kind
 from tests.cli_kit import PROGRESS
-from tests.http_kit import TEXT, Asking, Door, hub_test, opened, play, served, soon
+from tests.http_kit import TEXT, Asking, Door, hub_test, opened, played, soon
 from tests.proofs import proves
 
 
@@ -85,65 +85,57 @@ async def test_a_reader_that_waits_is_woken_by_the_message(door: Door) -> None:
 
 @proves("http/receive/gone")
 @pytest.mark.parametrize("where", ["memory:", "telex.db"])
-def test_a_reader_that_has_gone_while_it_waited_is_given_nothing(where: str, tmp_path: Any) -> None:
-    async def scene() -> None:
-        async with opened(where if where == "memory:" else str(tmp_path / where)) as door:
-            await door.bus.join("lead")
-            gone = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
-            await asyncio.sleep(0.05)
-            gone.go_away()
-            await soon(gone.task)
-            assert gone.status is None
-            await door.send()
-            [leased] = (await door.post("/receive", agent="lead", wait=5)).json()["answer"]
-            assert leased["attempt"] == 1
-
-    play(scene)
+@played
+async def test_a_reader_that_has_gone_while_it_waited_is_given_nothing(where: str, tmp_path: Any) -> None:
+    async with opened(where if where == "memory:" else str(tmp_path / where)) as door:
+        await door.bus.join("lead")
+        gone = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
+        await asyncio.sleep(0.05)
+        gone.go_away()
+        await soon(gone.task)
+        assert gone.status is None
+        await door.send()
+        [leased] = (await door.post("/receive", agent="lead", wait=5)).json()["answer"]
+        assert leased["attempt"] == 1
 
 
 @proves("http/receive/gone")
-def test_readers_that_go_at_the_very_moment_of_a_message_hold_nobody_up(tmp_path: Any) -> None:
+@played
+async def test_readers_that_go_at_the_very_moment_of_a_message_hold_nobody_up(tmp_path: Any) -> None:
     """Each goes a little later than the one before: some before they are given it, some just after."""
-
-    async def scene() -> None:
-        async with opened(str(tmp_path / "telex.db")) as door:
-            await door.bus.join("lead")
-            for number in range(40):
-                gone = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60, "lease": 600}')
-                await asyncio.sleep(0.005)
-                sending = asyncio.create_task(door.send(b"%d" % number))
-                for _ in range(number):
-                    await asyncio.sleep(0)
-                gone.go_away()
-                await soon(asyncio.gather(gone.task, sending))
-                if gone.status is None:
-                    [leased] = (await door.post("/receive", agent="lead", wait=10)).json()["answer"]
-                else:  # it had its answer before it went
-                    [leased] = made(answer_kind("receive"), json.loads(gone.told[0])["answer"])
-                    leased = plain(leased)
-                assert leased["message"]["raw"] == str(number)
-                await door.post("/ack", token=leased["token"], agent="lead")
-
-    play(scene)
+    async with opened(str(tmp_path / "telex.db")) as door:
+        await door.bus.join("lead")
+        for number in range(40):
+            gone = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60, "lease": 600}')
+            await asyncio.sleep(0.005)
+            sending = asyncio.create_task(door.send(b"%d" % number))
+            for _ in range(number):
+                await asyncio.sleep(0)
+            gone.go_away()
+            await soon(asyncio.gather(gone.task, sending))
+            if gone.status is None:
+                [leased] = (await door.post("/receive", agent="lead", wait=10)).json()["answer"]
+            else:  # it had its answer before it went
+                [leased] = made(answer_kind("receive"), json.loads(gone.told[0])["answer"])
+                leased = plain(leased)
+            assert leased["message"]["raw"] == str(number)
+            await door.post("/ack", token=leased["token"], agent="lead")
 
 
 @proves("http/receive/gone")
-def test_a_client_of_a_real_server_that_hangs_up_is_given_nothing() -> None:
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            await door.bus.join("lead")
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            body = b'{"agent": "lead", "wait": 60}'
-            writer.write(b"POST /receive HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-            await asyncio.sleep(0.1)
-            writer.close()
-            await writer.wait_closed()
-            await asyncio.sleep(0.1)
-            await door.send()
-            [leased] = (await door.post("/receive", agent="lead", wait=5)).json()["answer"]
-            assert leased["attempt"] == 1
-
-    play(scene)
+@hub_test(serve=True)
+async def test_a_client_of_a_real_server_that_hangs_up_is_given_nothing(door: Door, port: int) -> None:
+    await door.bus.join("lead")
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    body = b'{"agent": "lead", "wait": 60}'
+    writer.write(b"POST /receive HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+    await asyncio.sleep(0.1)
+    writer.close()
+    await writer.wait_closed()
+    await asyncio.sleep(0.1)
+    await door.send()
+    [leased] = (await door.post("/receive", agent="lead", wait=5)).json()["answer"]
+    assert leased["attempt"] == 1
 
 
 @proves("http/request")

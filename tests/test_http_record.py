@@ -13,7 +13,7 @@ from telex.generate.codes import example_text
 from telex.protocol import made, plain
 from telex.protocol.verbs import VERBS, answer_kind, told
 from tests.bus_team import speech_of
-from tests.http_kit import QUIET, Asking, Door, hub_test, opened, play, soon, watch
+from tests.http_kit import QUIET, Asking, Door, hub_test, opened, played, soon, watch
 from tests.proofs import proves
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -134,28 +134,26 @@ async def test_a_message_is_shown_in_the_words_of_its_reader(door: Door) -> None
 
 
 @proves("http/team")
-def test_agents_join_and_leave_and_dead_letters_are_retried_or_dropped() -> None:
-    async def scene() -> None:
-        settings = Settings(evidence="off", limits=QUIET.limits._replace(attempts_max=1))
-        async with opened(settings=settings) as door:
-            joined = await door.post("/join", name="ada", role="lead")
-            assert (joined.status_code, joined.json()["name"]) == (200, "ada")
-            wrong = await door.post("/join", name="ada", role="lead", dialects=["klingon"])
-            assert (wrong.status_code, wrong.json()["code"]) == (422, "dialect-unknown")
-            await door.send(to="ada", id="d-1")
-            for expected in ("/dead/retry", "/dead/drop"):
-                [leased] = (await door.post("/receive", agent="ada")).json()["answer"]
-                await door.post("/nack", token=leased["token"], agent="ada", reason="cannot")
-                [dead] = (await door.client.get("/dead")).json()["answer"]
-                assert dead["message"]["id"] == "d-1"
-                given = {"id": "d-1"} | ({"reason": "enough"} if "drop" in expected else {})
-                assert (await door.post(expected, **given)).json() == {"answer": 1}
-            assert (await door.post("/dead/retry", id="d-1")).status_code == 404
-            assert isinstance((await door.post("/leave", name="ada")).json()["answer"], int)
-            assert (await door.post("/sweep")).json()["answer"] >= 0
-            assert (await door.post("/shut_down", agent="dev", reason="done", wait=False)).status_code == 200
-
-    play(scene)
+@played
+async def test_agents_join_and_leave_and_dead_letters_are_retried_or_dropped() -> None:
+    settings = Settings(evidence="off", limits=QUIET.limits._replace(attempts_max=1))
+    async with opened(settings=settings) as door:
+        joined = await door.post("/join", name="ada", role="lead")
+        assert (joined.status_code, joined.json()["name"]) == (200, "ada")
+        wrong = await door.post("/join", name="ada", role="lead", dialects=["klingon"])
+        assert (wrong.status_code, wrong.json()["code"]) == (422, "dialect-unknown")
+        await door.send(to="ada", id="d-1")
+        for expected in ("/dead/retry", "/dead/drop"):
+            [leased] = (await door.post("/receive", agent="ada")).json()["answer"]
+            await door.post("/nack", token=leased["token"], agent="ada", reason="cannot")
+            [dead] = (await door.client.get("/dead")).json()["answer"]
+            assert dead["message"]["id"] == "d-1"
+            given = {"id": "d-1"} | ({"reason": "enough"} if "drop" in expected else {})
+            assert (await door.post(expected, **given)).json() == {"answer": 1}
+        assert (await door.post("/dead/retry", id="d-1")).status_code == 404
+        assert isinstance((await door.post("/leave", name="ada")).json()["answer"], int)
+        assert (await door.post("/sweep")).json()["answer"] >= 0
+        assert (await door.post("/shut_down", agent="dev", reason="done", wait=False)).status_code == 200
 
 
 @proves("http/approve")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from telex.errors import StoreUnavailable
 from telex.surfaces.http.stream import Chunk, Listener
-from tests.http_kit import Asking, Door, events_in, every_id, hub_test, latest, left, opened, play, served, soon, watch
+from tests.http_kit import Asking, Door, events_in, every_id, hub_test, latest, left, opened, played, soon, watch
 from tests.proofs import proves
 
 
@@ -55,25 +55,22 @@ async def test_a_viewer_is_told_nothing_of_what_happened_while_nobody_watched(do
 
 
 @proves("http/live/resume")
-def test_a_viewer_goes_on_where_it_was_cut_off_while_messages_pour_in() -> None:
+@played
+async def test_a_viewer_goes_on_where_it_was_cut_off_while_messages_pour_in() -> None:
     """It is cut off at any moment, a hundred times, and puts its pieces together."""
-
-    async def scene() -> None:
-        chance = random.Random(41)
-        async with opened() as door:
-            pouring = asyncio.create_task(pour(door, 300))
-            heard: list[int] = []
-            while not pouring.done() or heard != await every_id(door.bus):
-                viewer = watch(door.app, resumed_after=heard[-1] if heard else 0)
-                wanted = chance.randint(1, 12)
-                at_most = asyncio.create_task(viewer.until(lambda v=viewer, n=wanted: len(v.ids) >= n))  # type: ignore[misc]
-                await asyncio.wait((at_most,), timeout=0.2)
-                at_most.cancel()
-                await left(viewer)
-                heard += viewer.ids
-            assert heard == await every_id(door.bus)
-
-    play(scene)
+    chance = random.Random(41)
+    async with opened() as door:
+        pouring = asyncio.create_task(pour(door, 300))
+        heard: list[int] = []
+        while not pouring.done() or heard != await every_id(door.bus):
+            viewer = watch(door.app, resumed_after=heard[-1] if heard else 0)
+            wanted = chance.randint(1, 12)
+            at_most = asyncio.create_task(viewer.until(lambda v=viewer, n=wanted: len(v.ids) >= n))  # type: ignore[misc]
+            await asyncio.wait((at_most,), timeout=0.2)
+            at_most.cancel()
+            await left(viewer)
+            heard += viewer.ids
+        assert heard == await every_id(door.bus)
 
 
 async def pour(door: Door, messages: int) -> None:
@@ -199,17 +196,15 @@ async def test_a_viewer_that_does_not_keep_up_is_let_go_and_resumes_without_a_ga
 
 
 @proves("http/live/ending")
-def test_the_end_of_the_hub_ends_every_stream() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            viewers = [watch(door.app), watch(door.app, "kinds=acked"), watch(door.app, "after=0")]
-            for viewer in viewers:
-                await viewer.until(lambda v=viewer: bool(v.told))  # type: ignore[misc]
+@played
+async def test_the_end_of_the_hub_ends_every_stream() -> None:
+    async with opened() as door:
+        viewers = [watch(door.app), watch(door.app, "kinds=acked"), watch(door.app, "after=0")]
         for viewer in viewers:
-            await soon(viewer.task)
-            assert viewer.told[-1] == b""
-
-    play(scene)
+            await viewer.until(lambda v=viewer: bool(v.told))  # type: ignore[misc]
+    for viewer in viewers:
+        await soon(viewer.task)
+        assert viewer.told[-1] == b""
 
 
 @proves("http/live/store-away")
@@ -253,22 +248,19 @@ async def test_a_stream_that_is_asked_for_wrongly_is_refused_before_it_begins(
 
 
 @proves("http/live/real")
-def test_a_client_behind_a_real_server_is_told_and_is_forgotten_when_it_goes() -> None:
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET /events?after=0 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
-            await door.send()
-            head = await soon(reader.readuntil(b"event: happening"))
-            assert head.startswith(b"HTTP/1.1 200 OK")
-            assert door.hub.broadcast.viewers == 1
-            writer.close()
-            async with asyncio.timeout(20):
-                while door.hub.broadcast.viewers:
-                    await door.send()  # whoever has gone is noticed at the latest when it is told something
-                    await asyncio.sleep(0.01)
-
-    play(scene)
+@hub_test(serve=True)
+async def test_a_client_behind_a_real_server_is_told_and_is_forgotten_when_it_goes(door: Door, port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /events?after=0 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+    await door.send()
+    head = await soon(reader.readuntil(b"event: happening"))
+    assert head.startswith(b"HTTP/1.1 200 OK")
+    assert door.hub.broadcast.viewers == 1
+    writer.close()
+    async with asyncio.timeout(20):
+        while door.hub.broadcast.viewers:
+            await door.send()  # whoever has gone is noticed at the latest when it is told something
+            await asyncio.sleep(0.01)
 
 
 @given(st.text(max_size=80))

@@ -33,6 +33,7 @@ from tests.http_kit import (
     let_in_as,
     opened,
     play,
+    played,
     soon,
     watch,
 )
@@ -57,41 +58,38 @@ class Rooms:
 
 @proves("hostile_hub/revoked-watching")
 @pytest.mark.parametrize("how", ["revoked", "run out", "unreadable"])
-def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, how: str) -> None:
+@played
+async def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, how: str) -> None:
     rooms = Rooms(tmp_path)
-
-    async def scene() -> None:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = rooms.doorkeeper(Hub(bus, QUIET))
-            key = made_token(rooms.tokens, expires_at=rooms.now + 60)
-            other = made_token(rooms.tokens, "qa", "qa")
-            async with alive(app):
-                stream = {"accept": "text/event-stream"}
-                watching = Asking(app, "GET", "/events", headers=rooms.headers(key.text) | stream)
-                welcome = Asking(app, "GET", "/events", headers=rooms.headers(other.text) | stream)
-                body = json.dumps({"wait": 60}).encode()
-                waiting = Asking(app, "POST", "/receive", headers=rooms.headers(key.text), body=body)
-                await watching.until(lambda: watching.status == 200)
-                await welcome.until(lambda: welcome.status == 200)
-                if how == "revoked":
-                    rooms.tokens.revoke(key.id)
-                elif how == "run out":
-                    rooms.now += 61
-                else:
-                    Path(rooms.tokens.path).write_text("{")
-                rooms.doorkeeper.watch.check()
-                await soon(asyncio.gather(watching.task, waiting.task))
-                await bus.send(b"A secret.", sender="lead", role="lead", to="qa")
-                assert "secret" not in watching.text
-                assert (waiting.status, json.loads(waiting.text)["code"]) == (401, "token-not-valid")
-                if how == "unreadable":
-                    await soon(welcome.task)
-                    return
-                await welcome.until(lambda: bool(events_in(welcome.text)))
-                welcome.go_away()
+    async with telex.connect("memory:", settings=QUIET) as bus:
+        app = rooms.doorkeeper(Hub(bus, QUIET))
+        key = made_token(rooms.tokens, expires_at=rooms.now + 60)
+        other = made_token(rooms.tokens, "qa", "qa")
+        async with alive(app):
+            stream = {"accept": "text/event-stream"}
+            watching = Asking(app, "GET", "/events", headers=rooms.headers(key.text) | stream)
+            welcome = Asking(app, "GET", "/events", headers=rooms.headers(other.text) | stream)
+            body = json.dumps({"wait": 60}).encode()
+            waiting = Asking(app, "POST", "/receive", headers=rooms.headers(key.text), body=body)
+            await watching.until(lambda: watching.status == 200)
+            await welcome.until(lambda: welcome.status == 200)
+            if how == "revoked":
+                rooms.tokens.revoke(key.id)
+            elif how == "run out":
+                rooms.now += 61
+            else:
+                Path(rooms.tokens.path).write_text("{")
+            rooms.doorkeeper.watch.check()
+            await soon(asyncio.gather(watching.task, waiting.task))
+            await bus.send(b"A secret.", sender="lead", role="lead", to="qa")
+            assert "secret" not in watching.text
+            assert (waiting.status, json.loads(waiting.text)["code"]) == (401, "token-not-valid")
+            if how == "unreadable":
                 await soon(welcome.task)
-
-    play(scene)
+                return
+            await welcome.until(lambda: bool(events_in(welcome.text)))
+            welcome.go_away()
+            await soon(welcome.task)
 
 
 @proves("hostile_hub/revoked-watching")
@@ -167,19 +165,17 @@ def test_what_fails_under_the_store_is_told_without_its_folders(path: str, said:
 
 
 @proves("hostile_hub/half-an-answer")
-def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
+@played
+async def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
     async def half(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b'{"answer":[', "more_body": True})
         raise ZeroDivisionError
 
-    async def scene() -> None:
-        asking = Asking(error_middleware(half), "GET", "/roster")
-        with pytest.raises(ZeroDivisionError):
-            await soon(asking.task)
-        assert asking.text == '{"answer":['
-
-    play(scene)
+    asking = Asking(error_middleware(half), "GET", "/roster")
+    with pytest.raises(ZeroDivisionError):
+        await soon(asking.task)
+    assert asking.text == '{"answer":['
 
 
 # --- much for little --------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.stream import EventBacklog
 from telex.surfaces.http.tokens import AT_HOME
-from tests.http_kit import QUIET, Asking, Door, events_in, hub_test, let_in_as, opened, play, soon
+from tests.http_kit import QUIET, Asking, Door, events_in, hub_test, let_in_as, opened, play, played, soon
 from tests.proofs import proves
 
 
@@ -177,25 +177,23 @@ def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
 
 
 @proves("hostile_hub/bodies")
-def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
-    async def scene() -> None:
-        go_on = asyncio.Event()
+@played
+async def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
+    go_on = asyncio.Event()
 
-        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-            await receive()
-            await go_on.wait()
-            await reply(send, HttpResponse(200, b"{}"))
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await go_on.wait()
+        await reply(send, HttpResponse(200, b"{}"))
 
-        app = let_in_as(AT_HOME, RequestLimits(HUB_LIMITS._replace(bodies_bytes_max=2_500))(slow))
-        first = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
-        await asyncio.sleep(0)
-        third = Asking(app, "POST", "/send", body=b"x" * 1_000)
-        await soon(third.task)
-        assert third.status == 429
-        go_on.set()
-        await soon(asyncio.gather(*(one.task for one in first)))
-        again = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
-        await soon(asyncio.gather(*(one.task for one in again)))
-        assert [one.status for one in (*first, *again)] == [200] * 4
-
-    play(scene)
+    app = let_in_as(AT_HOME, RequestLimits(HUB_LIMITS._replace(bodies_bytes_max=2_500))(slow))
+    first = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
+    await asyncio.sleep(0)
+    third = Asking(app, "POST", "/send", body=b"x" * 1_000)
+    await soon(third.task)
+    assert third.status == 429
+    go_on.set()
+    await soon(asyncio.gather(*(one.task for one in first)))
+    again = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
+    await soon(asyncio.gather(*(one.task for one in again)))
+    assert [one.status for one in (*first, *again)] == [200] * 4

@@ -17,7 +17,7 @@ from telex.surfaces import size_limits
 from telex.surfaces.mcp import tool_calls
 from telex.surfaces.mcp.context import CallContext, Identity
 from tests.bus_team import speech_of
-from tests.http_kit import QUIET, Asking, Door, hub_test, play, soon
+from tests.http_kit import QUIET, Asking, Door, hub_test, played, soon
 from tests.proofs import proves
 
 SMALL = QUIET._replace(limits=LIMITS._replace(message_bytes_max=2_000))
@@ -124,50 +124,42 @@ def as_lead(bus: Bus) -> CallContext:
 
 
 @proves("mcp/wait/bytes")
-def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
-    async def scene() -> None:
-        async with telex.connect("memory:", settings=SMALL) as bus:
-            await sent(bus, LARGE, 12)
-            told = await tool_calls.wait(as_lead(bus), {"limit": 1_000, "seconds": 0})
-            assert len(told.tree["answer"]) == 6
-            assert await happened(bus, "leased") == 6
-
-    play(scene)
+@played
+async def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
+    async with telex.connect("memory:", settings=SMALL) as bus:
+        await sent(bus, LARGE, 12)
+        told = await tool_calls.wait(as_lead(bus), {"limit": 1_000, "seconds": 0})
+        assert len(told.tree["answer"]) == 6
+        assert await happened(bus, "leased") == 6
 
 
 @proves("mcp/inbox/bytes")
-def test_an_inbox_of_large_messages_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@played
+async def test_an_inbox_of_large_messages_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.surfaces.size_limits.LOOK_BYTES", ROOM)
-
-    async def scene() -> None:
-        async with telex.connect("memory:", settings=SMALL) as bus:
-            await sent(bus, LARGE, 60)
-            told = (await tool_calls.inbox(as_lead(bus), {"budget": 100_000})).tree
-            assert (len(told["messages"]), told["more"]) == (15, True)
-        async with telex.connect("memory:", settings=SMALL) as bus:
-            await sent(bus, FEW, 60)
-            told = (await tool_calls.inbox(as_lead(bus), {"budget": 100_000})).tree
-            assert (len(told["messages"]), told["more"]) == (60, False)
-
-    play(scene)
+    async with telex.connect("memory:", settings=SMALL) as bus:
+        await sent(bus, LARGE, 60)
+        told = (await tool_calls.inbox(as_lead(bus), {"budget": 100_000})).tree
+        assert (len(told["messages"]), told["more"]) == (15, True)
+    async with telex.connect("memory:", settings=SMALL) as bus:
+        await sent(bus, FEW, 60)
+        told = (await tool_calls.inbox(as_lead(bus), {"budget": 100_000})).tree
+        assert (len(told["messages"]), told["more"]) == (60, False)
 
 
 @proves("mcp/inbox/bytes")
-def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+@played
+async def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_calls, "LOOK_BYTES", ROOM)
-
-    async def scene() -> None:
-        async with telex.connect("memory:", settings=SMALL) as bus:
-            await sent(bus, LARGE, 20)
-            ids = tuple(f"n-{number:02}" for number in range(20))
-            told = await tool_calls.inbox(as_lead(bus), {"ids": ids, "budget": 100_000})
-            assert (len(told.tree["messages"]), told.tree["left_out"]) == (6, 14)
-            assert "and 14 more" in told.text
-            assert await happened(bus, "read") == 6
-            none = await tool_calls.inbox(as_lead(bus), {"ids": tuple(f"no-{number}" for number in range(1_000))})
-            assert none.tree["left_out"] == 1_000 - tool_calls.LOOKED_AT_MAX
-
-    play(scene)
+    async with telex.connect("memory:", settings=SMALL) as bus:
+        await sent(bus, LARGE, 20)
+        ids = tuple(f"n-{number:02}" for number in range(20))
+        told = await tool_calls.inbox(as_lead(bus), {"ids": ids, "budget": 100_000})
+        assert (len(told.tree["messages"]), told.tree["left_out"]) == (6, 14)
+        assert "and 14 more" in told.text
+        assert await happened(bus, "read") == 6
+        none = await tool_calls.inbox(as_lead(bus), {"ids": tuple(f"no-{number}" for number in range(1_000))})
+        assert none.tree["left_out"] == 1_000 - tool_calls.LOOKED_AT_MAX
 
 
 async def sent_with_many_fields(bus: Bus, count: int) -> None:
