@@ -84,8 +84,8 @@ class Hub:
             asgi.route("/send/batch", extra.send_many, "POST"),
             asgi.route("/check", extra.check, "POST"),
             asgi.route("/trace/{correlation:path}/picture", extra.picture),  # the id may contain a slash
-            asgi.route("/openapi.json", _constant(encoded(document()))),
-            asgi.route("/healthz", _constant(b'{"alive":true}')),
+            Route("/openapi.json", _constant(encoded(document()))),
+            Route("/healthz", _constant(b'{"alive":true}')),
             asgi.route("/readyz", self._readiness),
         ]
         handlers: dict[Any, Any] = {
@@ -161,9 +161,11 @@ def _stream_query(scope: Scope) -> tuple[Query, int | None] | HttpResponse:
     return query, int(last_id) if last_id else values.get("after")
 
 
-def _constant(body: bytes) -> Callable[[Request], Awaitable[HttpResponse]]:
-    async def answer(_: Request) -> HttpResponse:
-        return HttpResponse(200, body)
+def _constant(body: bytes) -> Callable[[Request], Awaitable[Response]]:
+    response = asgi.starlette_response(HttpResponse(200, body))
+
+    async def answer(_: Request) -> Response:
+        return response
 
     return answer
 

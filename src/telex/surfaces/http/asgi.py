@@ -193,7 +193,8 @@ def is_longer(content_length: bytes, bytes_max: int) -> bool:
 
 async def read_body(scope: Scope, receive: Receive, bytes_max: int) -> bytes | HttpResponse:
     """The complete body, or the response if it is too large. Raises ClientDisconnected."""
-    parts, size, is_complete = list[bytes](), 0, False
+    parts: list[bytes] = []
+    size, is_complete = 0, False
     too_large = is_longer(header(scope, b"content-length"), bytes_max)
     while not too_large and not is_complete:
         event = await receive()

@@ -135,7 +135,9 @@ class _RequestHeaders(NamedTuple):
 
 
 def _read_headers(headers: Iterable[Header]) -> _RequestHeaders:
-    hosts, origins, authorization = list[bytes](), list[bytes](), list[bytes]()
+    hosts: list[bytes] = []
+    origins: list[bytes] = []
+    authorization: list[bytes] = []
     fetch: dict[bytes, bytes] = {}
     is_forwarded = False
     for name, value in headers:

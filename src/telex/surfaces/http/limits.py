@@ -22,6 +22,8 @@ _HEADER_LINE_BYTES = len(b": \r\n")
 _URL_BYTES_MAX = 65_535  # of the parser
 _READ_BYTES_MIN = 16_384  # a client that reads less in `write_seconds` is disconnected
 _Task = asyncio.Task[Any]
+_Key = tuple[str | None, bool]  # token, and whether it is a stream
+_ALL_STREAMS: _Key = (None, True)
 
 
 class RequestLimits:
@@ -31,7 +33,7 @@ class RequestLimits:
         self._limits = limits
         self._open: dict[_Task, int] = {}  # bytes of the body of each open request
         self._body_bytes = 0  # of all of them
-        self._counts: Counter[tuple[str | None, bool]] = Counter()  # by token (None: all) and whether it is a stream
+        self._counts: Counter[_Key] = Counter()
         self._is_closing = False
         self._body_watch: TaskWatch[float] = TaskWatch(
             lambda began: time.monotonic() - began >= limits.body_seconds, limits.body_seconds / 4
@@ -53,11 +55,11 @@ class RequestLimits:
         elif self._is_full(token, is_stream):
             await asgi.reply(send, asgi.TOO_MANY_REQUESTS)
         else:
-            await self._run(app, scope, receive, ResponseSender(send), keys={(token, is_stream), (None, is_stream)})
+            keys: list[_Key] = [(token, is_stream)] if token is not None else []
+            keys += [_ALL_STREAMS] if is_stream else []
+            await self._run(app, scope, receive, ResponseSender(send), keys)
 
-    async def _run(
-        self, app: App, scope: Scope, receive: Receive, sender: ResponseSender, keys: set[tuple[str | None, bool]]
-    ) -> None:
+    async def _run(self, app: App, scope: Scope, receive: Receive, sender: ResponseSender, keys: list[_Key]) -> None:
         task = asgi.current_task()
         self._open[task] = 0
         for key in keys:
@@ -78,7 +80,7 @@ class RequestLimits:
 
     def _is_full(self, token: str | None, is_stream: bool) -> bool:
         limits, counts = self._limits, self._counts
-        if len(self._open) >= limits.requests_max or (is_stream and counts[None, True] >= limits.viewers_max):
+        if len(self._open) >= limits.requests_max or (is_stream and counts[_ALL_STREAMS] >= limits.viewers_max):
             return True
         if token is None:
             return False
@@ -102,7 +104,8 @@ class RequestLimits:
 
     async def _read(self, receive: Receive) -> bytes | HttpResponse | None:
         """The body, or the response to one that is too large. None: the client has disconnected."""
-        task, parts = asgi.current_task(), list[bytes]()
+        task = asgi.current_task()
+        parts: list[bytes] = []
         while True:
             event = await receive()
             if event["type"] == "http.disconnect":

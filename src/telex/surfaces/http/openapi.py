@@ -125,8 +125,17 @@ def _other_operations(schemas: SchemaBuilder) -> list[tuple[str, str, Schema]]:
     send_many = _other(
         "send_many", "Send many messages. Each gets its own receipt, in order.", messages, _wrapped(batch)
     )
-    picture = _other("picture", "A conversation as a sequence diagram.", "the record", None, SVG.decode(), "a picture")
-    metrics = _other("metrics", "Metrics for Prometheus.", hub, None, "text/plain", "metrics for Prometheus")
+    picture = _other(
+        "picture",
+        "A conversation as a sequence diagram.",
+        "the record",
+        None,
+        media_type=SVG.decode(),
+        description="a picture",
+    )
+    metrics = _other(
+        "metrics", "Metrics for Prometheus.", hub, None, media_type="text/plain", description="metrics for Prometheus"
+    )
     ready = _other("ready", "Is the hub up, and is its store available?", hub, _flag("ready"))
     correlation = [_parameter(arguments("trace")["correlation"], "path", schemas)]
     return [

@@ -88,7 +88,7 @@ class ExtraRoutes:
             sender=values.get("sender") or caller.agent,
             role=values.get("role") or caller.role,
             to=values.get("to"),
-            desk=policy,
+            policy=policy,
         )
         facts = {name: getattr(checked, name) for name in CheckResponse._fields if name != "dialect"}
         result = CheckResponse(dialect=checked.dialect.name if checked.dialect else None, **facts)

@@ -29,11 +29,7 @@ SEND_BYTES = 65_536  # of the backlog in one piece
 READ_BYTES_MAX = 4 * 1_048_576  # of the backlog, read at a time; a larger page is not cached
 RETRY = b"retry: 1000\n\n"
 HEARTBEAT = b": still here\n\n"
-HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"x-accel-buffering", b"no"),
-    *COMMON_HEADERS,
-]
+HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no"), *COMMON_HEADERS]
 # Many readers take these characters for line ends, so they are escaped as JSON allows.
 _LINE_ENDS = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
 
