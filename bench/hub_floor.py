@@ -14,10 +14,10 @@ from starlette.routing import Route
 
 import telex
 from telex.config import Settings
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.server import ServerOptions, listen, make_door, make_server
+from telex.surfaces.http.server import ServerOptions, listen, make_middleware, make_server
 
 _RECEIPT = {
     "accepted": True, "id": "hub-10-1000", "state": "stored", "to": ["lead-10"], "dialect": "vbw-typed",
@@ -48,7 +48,7 @@ async def constant(request: Request) -> Response:
 async def serve(behind: str) -> None:
     listening = listen("127.0.0.1", 0)
     how, limited = ServerOptions(listening), RequestLimits()
-    door = make_door(how, limited)
+    door = make_middleware(how, limited)
     async with telex.connect("memory:", settings=Settings()) as bus:
         apps: dict[str, App] = {
             "hub": build_app(bus, Settings(), door, [Route("/constant", constant, methods=["POST"])]),

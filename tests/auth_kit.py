@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from telex.model.hub_limits import HubLimits
-from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.asgi import App, Receive, Scope, Send, reply
-from telex.surfaces.http.caller import caller_of
+from telex.surfaces.http.asgi import App, HttpResponse, Receive, Scope, Send, reply
+from telex.surfaces.http.auth import allowed_hosts
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_door, make_server
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.tokens import new_token
+from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_middleware, make_server
+from telex.surfaces.http.tokens import TokenFile, caller_of, new_token
 
 PORT = 4477
 HERE, STRANGER = "127.0.0.1", "203.0.113.9"
-KNOWN = places(PORT, ("hub.example.org", "proxied.example.org:8443"))
+KNOWN = allowed_hosts(PORT, ("hub.example.org", "proxied.example.org:8443"))
 Headers = dict[str, str] | list[tuple[str, str]]
 
 
@@ -135,7 +132,7 @@ def running(app: App, folder: Path, limits: HubLimits) -> Iterator[int]:
         await (life if scope["type"] == "lifespan" else app)(scope, receive, send)
 
     async def main() -> None:
-        servers.append(make_server(make_door(how, limited)(whole), how, limited, ready.set))
+        servers.append(make_server(make_middleware(how, limited)(whole), how, limited, ready.set))
         await servers[0].serve(sockets=list(listening.sockets))
 
     thread = threading.Thread(target=lambda: asyncio.run(main()))

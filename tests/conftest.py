@@ -44,7 +44,7 @@ if "TMPDIR" not in os.environ and is_roomy(MEMORY):
 
 # These start processes or wait for real seconds, nearly every test of them.
 SLOW = (
-    "test_cloudevents", "test_http_client", "test_http_limits", "test_http_routes", "test_http_slow_clients",
+    "test_cloudevents", "test_http_client", "test_http_limits", "test_http_routes",
     "test_http_stream", "test_hub", "test_mcp", "test_metrics", "test_serve", "test_surfaces",
 )  # fmt: skip
 

@@ -1,10 +1,12 @@
 """What do tests of the HTTP door share? A hub in this process, a client, a viewer of live events, and a real server."""
 
 import asyncio
+import inspect
 import json
+import shlex
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import httpx2
@@ -13,9 +15,9 @@ import uvicorn
 import telex
 from telex.config import Settings
 from telex.ports.bus import Bus
-from telex.surfaces.http.app import Hub
+from telex.surfaces.http.app import Hub, build_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
-from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.http.tokens import AT_HOME, Caller
 
 T = TypeVar("T")
 QUIET = Settings(evidence="off")
@@ -69,6 +71,52 @@ async def opened(
         app = let_in_as(caller, hub)
         async with alive(app), client_of(app) as client:
             yield Door(bus, hub, app, client)
+
+
+@asynccontextmanager
+async def complete_hub(
+    caller: Caller = AT_HOME, wrapped: Callable[[Any], Any] = lambda bus: bus
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of a hub with its page, metrics and MCP endpoint, over `wrapped(bus)`."""
+    async with telex.connect("memory:", settings=QUIET) as bus:
+        app = build_app(wrapped(bus), QUIET, lambda app: let_in_as(caller, app))
+        async with alive(app), client_of(app) as client:
+            yield client
+
+
+def played(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """An async test, run in a loop of its own."""
+
+    def run(*given: Any, **named: Any) -> None:
+        play(lambda: test(*given, **named))
+
+    return _renamed(run, test)
+
+
+def hub_test(
+    where: str = "memory:", *, serve: bool = False, **options: Any
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """An async test with a hub, `door`, as its first argument; with `serve`, its port as the second."""
+
+    def decorated(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        async def scene(*given: Any, **named: Any) -> None:
+            async with opened(where, **options) as door, AsyncExitStack() as stack:
+                port = [await stack.enter_async_context(served(door.app))] if serve else []
+                await test(door, *port, *given, **named)
+
+        return _renamed(played(scene), test)
+
+    return decorated
+
+
+def _renamed(run: Callable[..., None], test: Callable[..., Any]) -> Callable[..., None]:
+    """With the test's name, and a signature of its fixtures only."""
+    signature = inspect.signature(test)
+    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in ("door", "port")]
+    run.__dict__["__signature__"] = signature.replace(parameters=fixtures)
+    run.__name__, run.__qualname__, run.__module__ = test.__name__, test.__qualname__, test.__module__
+    run.__doc__ = test.__doc__
+    return run
 
 
 def client_of(app: App) -> httpx2.AsyncClient:
@@ -238,3 +286,25 @@ def is_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
     assert tree["title"]
     assert tree["detail"].endswith(".")
     return tree
+
+
+HUB = "http://127.0.0.1:4477"
+
+
+async def typed(client: httpx2.AsyncClient, line: str) -> httpx2.Response:
+    """What a line with curl asks for. Only the options that stand on the pages are understood."""
+    curl, *words = shlex.split(line.removeprefix("$ "))
+    assert curl == "curl"
+    method, headers, body, [url] = "", {}, None, [word for word in words if word.startswith(HUB)]
+    given = iter(word for word in words if word != url)
+    for option in given:
+        value = next(given)
+        if option == "-H":
+            name, _, text = value.partition(": ")
+            headers[name] = text
+        elif option == "-X":
+            method = value
+        else:
+            assert option == "-d", option
+            body = value.encode()
+    return await client.request(method or ("GET" if body is None else "POST"), url, headers=headers, content=body)

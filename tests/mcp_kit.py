@@ -21,7 +21,7 @@ from starlette.routing import Route
 from telex.config import Settings
 from telex.connection import connect
 from telex.ports.bus import Bus
-from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.http.tokens import AT_HOME, Caller
 from telex.surfaces.mcp.http import mcp_app
 from telex.surfaces.mcp.server import make_server
 from telex.surfaces.mcp.tool_calls import CallContext, Identity, ProjectFiles

@@ -7,23 +7,13 @@ import httpx2
 
 from telex.clock import LoopClock
 from telex.connection import connect
-from telex.surfaces.http.app import make_app
-from telex.surfaces.http.asgi import App, Receive, Scope, Send
-from telex.surfaces.http.caller import AT_HOME
+from telex.surfaces.http.app import Hub
 from telex.surfaces.http.page import routes
+from telex.surfaces.http.tokens import AT_HOME
 from tests.bus_team import Team
+from tests.http_kit import let_in_as
 
 HUB = "http://127.0.0.1:4477"
-
-
-def at_home(app: App) -> App:
-    """A doorkeeper for whom everybody is on this machine."""
-
-    async def door(scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["caller"] = AT_HOME
-        await app(scope, receive, send)
-
-    return door
 
 
 class Page:
@@ -38,7 +28,7 @@ class Page:
         async def run() -> list[httpx2.Response]:
             clock = LoopClock(self.team.clock.now, self.team.clock.now)  # what is old by another clock is tidied away
             async with connect(self.team.path, settings=self.team.settings, clock=clock) as bus:
-                app: Any = make_app(bus, self.team.settings, doorkeeper=at_home, routes=routes(bus, self.team.settings))
+                app: Any = let_in_as(AT_HOME, Hub(bus, self.team.settings, routes(bus, self.team.settings)))
                 transport = httpx2.ASGITransport(app=app)
                 async with httpx2.AsyncClient(transport=transport, base_url=HUB) as client:
                     return [await client.request(method, path, **more) for method, path, more in requests]

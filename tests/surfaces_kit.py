@@ -18,16 +18,14 @@ from anyio.from_thread import start_blocking_portal
 from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
 from telex.connection import connect
-from telex.model.hub_limits import HUB_LIMITS
+from telex.model.limits import HUB_LIMITS
 from telex.model.message import Lease
 from telex.ports.bus import Receipt
-from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.app import build_app
+from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_server
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.tokens import new_token
+from telex.surfaces.http.tokens import TokenFile, new_token
 from tests.mcp_bus import McpVerbs
 
 QUICK = Settings(durable=False)
@@ -62,7 +60,7 @@ class Hub:
 
     async def serve(self) -> None:
         how, limited = ServerOptions(self._listening), RequestLimits(HUB_LIMITS)
-        keeper = AuthMiddleware(places(self._listening.port), self.tokens)
+        keeper = AuthMiddleware(allowed_hosts(self._listening.port), self.tokens)
         async with connect(
             self._path, settings=self._settings, clock=LoopClock(self._clock.now, self._clock.now)
         ) as bus:

@@ -12,11 +12,11 @@ import pytest
 from telex.config import Settings
 from telex.connection import connect
 from telex.protocol.verbs import VERBS, Verb, arguments
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.tokens import TokenFile
 from tests.auth_kit import KNOWN, STRANGER, Answered, Key, ask, bearer, made_token
 from tests.proofs import proves
 
@@ -61,7 +61,7 @@ async def call(app: App, verb: Verb, key: Key, **claims: Any) -> Answered:
     return await ask(app, path + query, method=verb.method, headers=bearer(key.text), peer=STRANGER, body=body)
 
 
-@proves("hub/identity")
+@proves("hub/identity", "http/identity/bound")
 @pytest.mark.parametrize("name", ACTING)
 def test_the_token_of_one_agent_does_not_act_as_another(name: str, tmp_path: Path) -> None:
     verb = ACTING[name]
@@ -96,7 +96,7 @@ def test_whoever_leaves_its_name_out_or_says_it_acts_as_itself(name: str, tmp_pa
         assert answer.code not in ("identity-differs", "role-claim-differs", "operator-only", "arguments-wrong")
 
 
-@proves("hub/operator")
+@proves("hub/operator", "http/identity/operator")
 @pytest.mark.parametrize("name", FOR_OPERATORS)
 def test_what_is_a_persons_to_do_takes_an_operators_token(name: str, tmp_path: Path) -> None:
     async def both(app: App, dev: Key, operator: Key) -> tuple[Answered, Answered]:
@@ -165,20 +165,6 @@ def test_many_messages_at_once_are_sent_under_the_tokens_name_too(tmp_path: Path
     own, anothers, role = over_hub(tmp_path, batch)
     assert own.json["answer"][0]["accepted"]
     assert (anothers.code, role.code) == ("identity-differs", "role-claim-differs")
-
-
-@proves("hub/identity")
-def test_the_source_of_a_cloud_event_is_a_claim_like_any_other(tmp_path: Path) -> None:
-    async def sent(app: App, dev: Key, _: Key) -> list[str | None]:
-        headers = bearer(dev.text) | {"Content-Type": "application/cloudevents+json"}
-        codes = []
-        for source in ("dev", "qa", "human"):
-            event = {"specversion": "1.0", "id": f"c-{source}", "source": source, "type": "note", "subject": "lead"}
-            body = json.dumps(event | {"data": "Good morning."}).encode()
-            codes.append((await ask(app, "/send", method="POST", headers=headers, peer=STRANGER, body=body)).code)
-        return codes
-
-    assert over_hub(tmp_path, sent) == [None, "identity-differs", "identity-differs"]
 
 
 @proves("shutdown/answer/comes-back")

@@ -1,7 +1,7 @@
 """`telex trace`: does the command find the conversation, draw it as asked, and put it where it was told to?"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from telex.ports.bus import MessageHistory
 from telex.surfaces.cli import why
 from telex.surfaces.cli.connection import explained
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, USAGE, CommandError
-from telex.trace import mermaid, sequence, svg, tree
+from telex.trace.diagrams import render_mermaid, render_sequence, render_tree
+from telex.trace.svg import render_svg
 from tests.trace_conversations import request_and_reply
 
 
@@ -39,21 +40,23 @@ def run(*args: str) -> object:
     return why.trace_command.main(list(args), standalone_mode=False)
 
 
-@pytest.mark.parametrize("form, room", [("tree", tree), ("sequence", sequence), ("mermaid", mermaid), ("svg", svg)])
-def test_a_conversation_is_drawn_as_asked(form: str, room: object, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("release-7", "--as", form) == DONE
-    assert capsys.readouterr().out == room.render(request_and_reply())  # type: ignore[attr-defined]
+@pytest.mark.parametrize("render", [render_tree, render_sequence, render_mermaid, render_svg])
+def test_a_conversation_is_drawn_as_asked(
+    render: Callable[[Sequence[MessageHistory]], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("release-7", "--as", render.__name__.removeprefix("render_")) == DONE
+    assert capsys.readouterr().out == render(request_and_reply())
 
 
 def test_without_a_wish_it_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
     run("release-7")
-    assert capsys.readouterr().out == tree.render(request_and_reply())
+    assert capsys.readouterr().out == render_tree(request_and_reply())
 
 
 def test_a_picture_goes_to_the_file_and_nothing_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "trace.svg"
     assert run("release-7", "--as", "svg", "-o", str(file)) == DONE
-    assert file.read_text(encoding="utf-8") == svg.render(request_and_reply())
+    assert file.read_text(encoding="utf-8") == render_svg(request_and_reply())
     assert capsys.readouterr().out == ""
 
 

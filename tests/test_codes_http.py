@@ -15,19 +15,16 @@ import telex
 from telex.generate.codes import check_explanations, code_page, explanations, http_explanations
 from telex.model.finding import Finding
 from telex.surfaces.http import app as http_app
-from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.app import make_app
-from telex.surfaces.http.asgi import App
-from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.auth_errors import EVERY as TURNED_AWAY
-from telex.surfaces.http.caller import Caller
-from tests.curl_commands import typed
-from tests.http_kit import QUIET, alive, client_of, play
+from telex.surfaces.http.app import Hub
+from telex.surfaces.http.asgi import REFUSALS, App
+from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
+from telex.surfaces.http.tokens import Caller
+from tests.http_kit import QUIET, alive, client_of, play, typed
 from tests.test_codes import CODE, speaks_badly
 
 SURFACE = Path(http_app.__file__).parent
 PROTOCOL = SURFACE.parent.parent / "protocol"
-CALLED = ("problem", "_answer", "Finding")
+CALLED = ("problem", "_refusal", "Finding")
 CALLERS = {"$DEV_TOKEN": Caller("dev", "dev", False, "t-1"), "$OPERATOR_TOKEN": Caller(None, None, True, "t-2")}
 EXPLANATIONS = http_explanations()
 HAPPENS = tuple(code for code, one in EXPLANATIONS.items() if one.before.startswith("# "))
@@ -37,15 +34,15 @@ every_code = pytest.mark.parametrize("code", EXPLANATIONS)
 class _Doorkeeper(AuthMiddleware):
     """It knows two tokens, by the names that the pages give them."""
 
-    def _holder(self, request: Any) -> Any:
-        text = request.shown[0].decode().removeprefix("Bearer ")
-        return CALLERS.get(text) or super()._holder(request)
+    def _token_caller(self, values: list[bytes]) -> Any:
+        text = values[0].decode().removeprefix("Bearer ")
+        return CALLERS.get(text) or super()._token_caller(values)
 
 
 @asynccontextmanager
 async def hub() -> AsyncIterator[httpx2.AsyncClient]:
     async with telex.connect("memory:", settings=QUIET) as bus:
-        app: App = make_app(bus, QUIET, doorkeeper=_Doorkeeper(places(4477)))
+        app: App = _Doorkeeper(allowed_hosts(4477))(Hub(bus, QUIET))
         async with alive(app), client_of(app) as client:
             yield client
 
@@ -71,7 +68,7 @@ def test_the_hub_says_what_the_page_shows_and_then_does_what_it_advises(code: st
 def test_what_cannot_be_typed_is_said_in_the_words_of_the_page(code: str) -> None:
     """By whoever keeps the door, or as a text that stands in the source."""
     one = EXPLANATIONS[code]
-    told = [json.loads(answer.body) for answer in TURNED_AWAY]
+    told = [json.loads(answer.body) for answer in REFUSALS]
     said = [(each["status"], each["detail"]) for each in told if each["code"] == code]
     source = "".join(file.read_text(encoding="utf-8") for file in SURFACE.glob("*.py"))
     assert (one.status, one.say) in said or one.say in source

@@ -9,9 +9,8 @@ import pytest
 
 from telex.generate.__main__ import filled
 from telex.protocol.verbs import VERBS
-from telex.surfaces.http.http_docs import PAGE, parts
-from tests.curl_commands import typed
-from tests.http_kit import opened, play
+from telex.surfaces.http.__main__ import PAGE, parts
+from tests.http_kit import opened, play, typed
 from tests.proofs import proves
 
 TEXT = (Path(__file__).parent.parent / PAGE).read_text(encoding="utf-8")

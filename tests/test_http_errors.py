@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.asgi import ClientDisconnected, while_there
-from telex.surfaces.http.caller import AT_HOME, Caller
-from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
+from telex.surfaces.http.asgi import ClientDisconnected, while_connected
+from telex.surfaces.http.tokens import AT_HOME, Caller
+from tests.http_kit import Asking, Door, complete_hub, hub_test, is_problem, play, played, soon
 from tests.proofs import proves
 
 DEV = Caller("dev", "dev", False, "t-1")
@@ -25,120 +23,54 @@ def broken(door: Door, verb: str, error: Exception, monkeypatch: pytest.MonkeyPa
 
 
 @proves("http/ready")
-def test_a_hub_whose_store_is_away_is_alive_and_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            assert (await door.client.get("/readyz")).json() == {"ready": True}
-            broken(door, "dead_letters", StoreUnavailable("the disk is gone."), monkeypatch)
-            answer = await door.client.get("/readyz")
-            is_problem(answer, 503, "store-unavailable")
-            assert answer.headers["retry-after"] == "1"
-            assert (await door.client.get("/healthz")).json() == {"alive": True}
-            await door.hub.broadcast.end()
-            is_problem(await door.client.get("/readyz"), 503, "not-ready")
-
-    play(scene)
+@hub_test()
+async def test_a_hub_whose_store_is_away_is_alive_and_not_ready(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await door.client.get("/readyz")).json() == {"ready": True}
+    broken(door, "dead_letters", StoreUnavailable("the disk is gone."), monkeypatch)
+    answer = await door.client.get("/readyz")
+    is_problem(answer, 503, "store-unavailable")
+    assert answer.headers["retry-after"] == "1"
+    assert (await door.client.get("/healthz")).json() == {"alive": True}
+    await door.hub.broadcast.end()
+    is_problem(await door.client.get("/readyz"), 503, "not-ready")
 
 
 @proves("http/world-fails")
-def test_an_outcome_that_is_unknown_comes_with_the_id_to_send_again_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            broken(door, "send", OutcomeUnknown("send it again with the id.", "m-7"), monkeypatch)
-            answer = await door.send()
-            assert is_problem(answer, 503, "outcome-unknown")["id"] == "m-7"
-            assert answer.headers["retry-after"] == "1"
-            many = await door.post("/send/batch", sender="dev", messages=[{"raw": "a"}, {"raw": "b"}])
-            assert [one["code"] for one in many.json()["answer"]] == ["outcome-unknown"] * 2
-
-    play(scene)
+@hub_test()
+async def test_an_outcome_that_is_unknown_comes_with_the_id_to_send_again_with(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(door, "send", OutcomeUnknown("send it again with the id.", "m-7"), monkeypatch)
+    answer = await door.send()
+    assert is_problem(answer, 503, "outcome-unknown")["id"] == "m-7"
+    assert answer.headers["retry-after"] == "1"
+    many = await door.post("/send/batch", sender="dev", messages=[{"raw": "a"}, {"raw": "b"}])
+    assert [one["code"] for one in many.json()["answer"]] == ["outcome-unknown"] * 2
 
 
 @proves("http/world-fails")
-def test_a_stream_over_a_store_that_is_away_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene() -> None:
-        async with opened() as door:
+@hub_test()
+async def test_a_stream_over_a_store_that_is_away_is_refused(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("the disk is gone.")
 
-            def fails(*_: Any, **__: Any) -> Any:
-                raise StoreUnavailable("the disk is gone.")
-
-            monkeypatch.setattr(door.bus, "events", fails)
-            headers = {"accept": "text/event-stream", "last-event-id": "99"}
-            asked = Asking(door.app, "GET", "/events", "", headers)
-            await soon(asked.task)
-            assert (asked.status, b"store-unavailable" in asked.told[0]) == (503, True)
-
-    play(scene)
+    monkeypatch.setattr(door.bus, "events", fails)
+    headers = {"accept": "text/event-stream", "last-event-id": "99"}
+    asked = Asking(door.app, "GET", "/events", "", headers)
+    await soon(asked.task)
+    assert (asked.status, b"store-unavailable" in asked.told[0]) == (503, True)
 
 
 # --- under whose name -------------------------------------------------------------------------------------------------
 
 
-@proves("http/identity/bound")
-def test_whoever_has_an_agents_token_acts_under_that_name_and_no_other() -> None:
-    async def scene() -> None:
-        async with opened(caller=DEV) as door:
-            sent = await door.client.post("/send", params={"to": "lead"}, content=b"from whom?")
-            assert sent.status_code == 201
-            [story] = await door.bus.why(sent.json()["id"])
-            assert (story.message.sender, story.message.role) == ("dev", "dev")
-            for params in ({"sender": "lead"}, {"sender": ["dev", "lead"]}, {"sender": "lead", "role": "dev"}):
-                answer = await door.client.post("/send", params={"to": "lead", **params}, content=b"as another")
-                assert is_problem(answer, 403, "identity-differs")["findings"][0]["path"] == "$.sender"
-            answer = await door.client.post("/send", params={"to": "lead", "role": "lead"}, content=b"as a lead")
-            is_problem(answer, 403, "role-claim-differs")
-            is_problem(await door.post("/receive", agent="lead"), 403, "identity-differs")
-            is_problem(await door.post("/receive", agent=["lead"]), 403, "identity-differs")
-            is_problem(await door.client.get("/inbox/lead"), 403, "identity-differs")
-            is_problem(await door.post("/leave", name="lead"), 403, "identity-differs")
-            is_problem(await door.post("/send/batch", sender="lead", messages=[]), 403, "identity-differs")
-            assert (await door.post("/receive")).json() == {"answer": []}
-            assert (await door.client.get("/events")).status_code == 200
-
-    play(scene)
-
-
-@proves("http/identity/operator")
-@pytest.mark.parametrize(
-    "path, given",
-    [
-        ("/dead/retry", {"id": "a"}), ("/dead/drop", {"id": "a", "reason": "b"}), ("/import", {"entries": []}),
-        ("/sweep", {}), ("/shut_down", {"reason": "done"}),
-    ],
-)  # fmt: skip
-def test_what_is_a_persons_to_do_needs_an_operators_token(path: str, given: dict[str, Any]) -> None:
-    async def scene() -> None:
-        async with opened(caller=DEV) as door:
-            is_problem(await door.post(path, **given), 403, "operator-only")
-        async with opened(caller=OPERATOR) as door:
-            assert (await door.post(path, **given)).json().get("code") != "operator-only"
-
-    play(scene)
-
-
 @proves("page/token/agent")
 @pytest.mark.parametrize("caller", [DEV, OPERATOR, AT_HOME])
-def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
-    async def scene() -> None:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(bus, QUIET, lambda app: let_in_as(caller, app))
-            async with alive(app), client_of(app) as client:
-                told = (await client.get("/page/me")).json()
-                assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
-
-    play(scene)
-
-
-@proves("http/identity/operator")
-def test_an_operator_acts_as_a_person_or_under_any_name() -> None:
-    async def scene() -> None:
-        async with opened(caller=OPERATOR) as door:
-            for given, sender in (({}, "human"), ({"sender": "dev"}, "dev")):
-                sent = await door.client.post("/send", params={"to": "lead", **given}, content=b"hello")
-                [story] = await door.bus.why(sent.json()["id"])
-                assert story.message.sender == sender
-
-    play(scene)
+@played
+async def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
+    async with complete_hub(caller) as client:
+        told = (await client.get("/page/me")).json()
+        assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
 
 
 # --- what waits and is given up ---------------------------------------------------------------------------------------
@@ -163,27 +95,24 @@ def test_what_was_done_in_the_moment_in_which_the_client_went_is_given_back() ->
             return {}
 
         with pytest.raises(ClientDisconnected):
-            await while_there(has_gone, doing(), keep)
+            await while_connected(has_gone, doing(), keep)
         assert given_back == ["a lease"]
-        assert await while_there(stays, doing(), keep) == "a lease"
+        assert await while_connected(stays, doing(), keep) == "a lease"
         assert given_back == ["a lease"]
 
     play(scene)
 
 
 @proves("http/receive/gone")
-def test_a_request_that_is_cancelled_is_given_up_before_the_hub_goes_on() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            await door.bus.join("lead")
-            asked = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
-            await asyncio.sleep(0.02)
-            asked.task.cancel()
-            await asyncio.gather(asked.task, return_exceptions=True)
-            names = {task.get_coro().__qualname__ for task in asyncio.all_tasks()}  # type: ignore[union-attr]
-            assert not [name for name in names if "_call" in name or "gone" in name]
-            await door.send()
-            [leased] = await door.bus.receive("lead")
-            assert leased.attempt == 1
-
-    play(scene)
+@hub_test()
+async def test_a_request_that_is_cancelled_is_given_up_before_the_hub_goes_on(door: Door) -> None:
+    await door.bus.join("lead")
+    asked = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
+    await asyncio.sleep(0.02)
+    asked.task.cancel()
+    await asyncio.gather(asked.task, return_exceptions=True)
+    names = {task.get_coro().__qualname__ for task in asyncio.all_tasks()}  # type: ignore[union-attr]
+    assert not [name for name in names if "_call" in name or "gone" in name]
+    await door.send()
+    [leased] = await door.bus.receive("lead")
+    assert leased.attempt == 1

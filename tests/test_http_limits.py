@@ -1,4 +1,4 @@
-"""Is a client that asks for too much told so before it costs anybody else anything? On real connections."""
+"""Limits of the hub on real connections: too large, too many, too slow, and the end of the hub."""
 
 import asyncio
 import re
@@ -7,15 +7,90 @@ import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from telex.surfaces.http.asgi import Receive, Scope, Send, header
+from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, header, reply
 from telex.surfaces.http.limits import RequestLimits
-from tests.auth_kit import bearer, head, made_token, read_all
-from tests.limits_kit import PATIENT, SMALL, Hub, hub_with, post
+from telex.surfaces.http.tokens import TokenFile
+from tests.auth_kit import bearer, connected, head, made_token, read_all, running
 from tests.proofs import proves
+
+SMALL = HubLimits(
+    head_seconds=1.0,  # long enough for a machine that is busy with other things
+    body_seconds=1.0,
+    write_seconds=1.5,
+    idle_seconds=1,
+    head_bytes_max=8_192,
+    body_bytes_max=50_000,
+    connections_max=6,
+    requests_max=4,
+    requests_per_token_max=2,
+    viewers_max=3,
+    viewers_per_token_max=1,
+)
+PATIENT = HUB_LIMITS._replace(connections_max=6, requests_max=4, requests_per_token_max=2, viewers_max=3)
+FLOOD = b"x" * 4_194_304
+
+
+class House:
+    """An app with a door for each way to behave, and a note of what got as far as that."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []  # how many bytes each body had
+        self.waiting = threading.Semaphore(0)
+        self.given_up = threading.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/wait":
+            self.waiting.release()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        elif scope["path"] == "/flood":
+            await self._flood(receive, send)
+        else:
+            event = await receive() if scope["method"] == "POST" else {}
+            self.came.append(len(event.get("body", b"")))
+            await reply(send, HttpResponse(200, b"{}"))
+
+    async def _flood(self, receive: Receive, send: Send) -> None:
+        """Send for as long as the client is there."""
+        gone = asyncio.ensure_future(self._gone(receive))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while not gone.done():
+            await send({"type": "http.response.body", "body": FLOOD, "more_body": True})
+            await asyncio.sleep(0)
+        self.given_up.set()
+
+    async def _gone(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
+class Hub(SimpleNamespace):
+    port: int
+    house: House
+    tokens: TokenFile
+
+    def asked(self, *parts: bytes) -> bytes:
+        """Everything that is said to it, from the first byte to the close."""
+        with connected(self.port) as connection:
+            for part in parts:
+                connection.sendall(part)
+            return read_all(connection)
+
+
+def hub_with(limits: HubLimits, tmp_path: Path) -> Iterator[Hub]:
+    house = House()
+    with running(house, tmp_path, limits) as port:
+        yield Hub(port=port, house=house, tokens=TokenFile(str(tmp_path / "tokens.json")))
+
+
+def post(hub: Hub, *headers: str) -> bytes:
+    return head(hub.port, "POST /send HTTP/1.1", *headers)
 
 
 @pytest.fixture
@@ -216,7 +291,7 @@ def test_one_address_beyond_this_machine_has_fewer_connections_than_there_are(
         ours = [socket.create_connection(("127.0.0.1", hub.port), timeout=20) for _ in range(3)]
         assert until_let_in(hub).startswith(b"HTTP/1.1 200 ")  # this machine has as many as there are
         closed(ours)
-    monkeypatch.setattr("telex.surfaces.http.connection_limits.is_loopback", lambda peer: False)
+    monkeypatch.setattr("telex.surfaces.http.limits.is_loopback", lambda peer: False)
     for hub in hub_with(few, tmp_path):
         theirs = [socket.create_connection(("127.0.0.1", hub.port), timeout=20) for _ in range(3)]
         assert read_all(theirs[2]).startswith(b"HTTP/1.1 429 ")
@@ -235,7 +310,7 @@ def test_at_the_end_whoever_waits_is_answered_and_a_stream_is_ended_whole() -> N
         await asyncio.Event().wait()
 
     async def asked(app: Any, path: str, *headers: tuple[bytes, bytes]) -> list[Any]:
-        from telex.surfaces.http.caller import AT_HOME
+        from telex.surfaces.http.tokens import AT_HOME
 
         sent: list[Any] = []
 
@@ -274,3 +349,110 @@ def test_a_connection_torn_down_in_the_middle_leaves_nothing_behind(patient: Hub
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()  # with a reset
     assert until_let_in(patient).startswith(b"HTTP/1.1 200 ")
+
+
+@proves("hub/slow")
+@pytest.mark.parametrize(
+    "begun", [b"", b"G", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b\r\n", b"\r\n\r\n"], ids=repr
+)
+def test_who_does_not_finish_its_head_is_cut_off(hub: Hub, begun: bytes) -> None:
+    answer = hub.asked(begun)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"too-slow"' in answer
+
+
+@proves("hub/slow")
+def test_who_sends_its_head_byte_by_byte_is_cut_off_although_something_comes_all_the_time(hub: Hub) -> None:
+    with connected(hub.port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        answer, is_open = dripped(connection)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert not is_open
+
+
+@proves("hub/slow")
+def test_the_second_request_of_a_connection_has_no_more_time_than_the_first(hub: Hub) -> None:
+    answer = hub.asked(head(hub.port, "GET / HTTP/1.1") + b"GET /again HTTP/1.1\r\nX-Slow:")
+    assert answer.count(b"HTTP/1.1 200 ") == 1
+    assert answer.count(b"HTTP/1.1 408 ") == 1
+
+
+@proves("hub/slow")
+@pytest.mark.parametrize(
+    "headers, begun",
+    [
+        (("Content-Length: 100",), b"half"),
+        (("Content-Length: 100",), b""),
+        (("Transfer-Encoding: chunked",), b"4\r\nhalf\r\n"),
+    ],
+    ids=["half of it", "none of it", "in pieces"],
+)
+def test_who_does_not_finish_its_body_is_cut_off(hub: Hub, headers: tuple[str, ...], begun: bytes) -> None:
+    answer = hub.asked(post(hub, *headers), begun)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert hub.house.came == []  # nobody was handed half a message
+
+
+@proves("hub/slow")
+def test_a_body_that_goes_on_dripping_after_its_answer_is_not_listened_to_for_ever(hub: Hub) -> None:
+    stranger = head(hub.port, "POST /send HTTP/1.1", "Content-Length: 100000", "Authorization: Bearer telex_a_b")
+    with connected(hub.port) as connection:
+        connection.sendall(stranger)
+        answer, is_open = dripped(connection)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert not is_open
+
+
+def dripped(connection: socket.socket) -> tuple[bytes, bool]:
+    """Send a byte now and then for as long as the other side has patience. What it said; whether it still listens."""
+    connection.settimeout(0.02)
+    heard = b""
+    for _ in range(500):
+        try:
+            part = connection.recv(4_096)
+            heard += part
+            if not part:
+                return heard, False
+        except TimeoutError:
+            try:
+                connection.sendall(b"a")
+            except (BrokenPipeError, ConnectionResetError):
+                return heard, False
+        except ConnectionResetError:
+            return heard, False
+    return heard, True
+
+
+@proves("hub/slow")
+def test_a_connection_that_nobody_uses_any_more_is_closed(hub: Hub) -> None:
+    answer = hub.asked(head(hub.port, "GET / HTTP/1.1"))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+@proves("hub/slow")
+def test_who_does_not_read_what_it_is_sent_is_cut_off(hub: Hub) -> None:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.connect(("127.0.0.1", hub.port))
+        connection.sendall(head(hub.port, "GET /flood HTTP/1.1"))
+        assert hub.house.given_up.wait(20)
+
+
+@proves("hub/slow")
+@pytest.mark.parametrize("bytes_at_once, pause", [(1_048_576, 0.0), (65_536, 0.04)], ids=["fast", "slowly"])
+def test_who_reads_what_it_is_sent_is_not_cut_off(hub: Hub, bytes_at_once: int, pause: float) -> None:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", hub.port))
+        connection.sendall(head(hub.port, "GET /flood HTTP/1.1"))
+        left = len(FLOOD)  # slowly, that takes longer than a client has that does not read
+        while left > 0:
+            part = connection.recv(bytes_at_once)
+            assert part
+            left -= len(part)
+            threading.Event().wait(pause)
+        assert not hub.house.given_up.is_set()
+    assert hub.house.given_up.wait(20)

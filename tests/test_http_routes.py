@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from telex.config import Settings
-from tests.http_kit import QUIET, is_problem, opened, play, raw_get, served
+from tests.http_kit import QUIET, Door, hub_test, is_problem, opened, play, raw_get, served
 from tests.proofs import proves
 
 SMALL = Settings(evidence="off", limits=QUIET.limits._replace(message_bytes_max=1_000))
@@ -16,18 +16,15 @@ SMALL = Settings(evidence="off", limits=QUIET.limits._replace(message_bytes_max=
 
 @proves("http/names")
 @pytest.mark.parametrize("id_", ["a/b", "ü 🚂", "100%", "a?b#c", "..", "a%2Fb", "settled", "{id}", "a&b=c;d", "+"])
-def test_an_id_may_have_anything_in_it(id_: str) -> None:
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            sent = await door.send(id=id_)
-            assert sent.status_code == 201, sent.text
-            path = quote(id_, safe="")
-            for tail in ("", "/settled?sender=dev&until=acked&timeout=0"):
-                status, body = await raw_get(port, f"/messages/{path}{tail}")
-                assert status == 200, body
-            assert (await raw_get(port, "/messages/" + path.lower()))[0] in (200, 404)
-
-    play(scene)
+@hub_test(serve=True)
+async def test_an_id_may_have_anything_in_it(door: Door, port: int, id_: str) -> None:
+    sent = await door.send(id=id_)
+    assert sent.status_code == 201, sent.text
+    path = quote(id_, safe="")
+    for tail in ("", "/settled?sender=dev&until=acked&timeout=0"):
+        status, body = await raw_get(port, f"/messages/{path}{tail}")
+        assert status == 200, body
+    assert (await raw_get(port, "/messages/" + path.lower()))[0] in (200, 404)
 
 
 @proves("http/places")
@@ -41,25 +38,19 @@ def test_an_id_may_have_anything_in_it(id_: str) -> None:
         ("/readyz", 200), ("/openapi.json", 200), ("/messages/" + "a" * 5_000, 404), ("/healthz?x=1", 200),
     ],
 )  # fmt: skip
-def test_a_path_is_right_or_nothing_is_there(target: str, status: int) -> None:
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            found, body = await raw_get(port, target)
-            assert found == status
-            assert status == 200 or b'"code":"not-found"' in body
-
-    play(scene)
+@hub_test(serve=True)
+async def test_a_path_is_right_or_nothing_is_there(door: Door, port: int, target: str, status: int) -> None:
+    found, body = await raw_get(port, target)
+    assert found == status
+    assert status == 200 or b'"code":"not-found"' in body
 
 
 @proves("http/places")
-def test_what_is_no_path_at_all_is_answered_too() -> None:
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            for method, target in (("OPTIONS", "*"), ("CONNECT", "a:1"), ("GET", "?x"), ("BREW", "/send")):
-                status, _ = await raw_get(port, target, method)
-                assert 400 <= status < 500, (method, status)
-
-    play(scene)
+@hub_test(serve=True)
+async def test_what_is_no_path_at_all_is_answered_too(door: Door, port: int) -> None:
+    for method, target in (("OPTIONS", "*"), ("CONNECT", "a:1"), ("GET", "?x"), ("BREW", "/send")):
+        status, _ = await raw_get(port, target, method)
+        assert 400 <= status < 500, (method, status)
 
 
 @proves("http/methods")
@@ -71,26 +62,22 @@ def test_what_is_no_path_at_all_is_answered_too() -> None:
         ("OPTIONS", "/roster", "GET, HEAD"), ("GET", "/check", "POST"), ("DELETE", "/healthz", "GET, HEAD"),
     ],
 )  # fmt: skip
-def test_another_method_is_answered_with_those_that_there_are(method: str, path: str, allowed: str) -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            answer = await door.client.request(method, path)
-            assert answer.status_code == 405
-            assert sorted(answer.headers["allow"].split(", ")) == sorted(allowed.split(", "))
-            is_problem(answer, 405, "method-not-allowed")
-
-    play(scene)
+@hub_test()
+async def test_another_method_is_answered_with_those_that_there_are(
+    door: Door, method: str, path: str, allowed: str
+) -> None:
+    answer = await door.client.request(method, path)
+    assert answer.status_code == 405
+    assert sorted(answer.headers["allow"].split(", ")) == sorted(allowed.split(", "))
+    is_problem(answer, 405, "method-not-allowed")
 
 
 @proves("http/methods")
-def test_head_is_get_without_its_body() -> None:
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            await door.send(id="a")
-            for path in ("/messages/a", "/roster", "/events", "/healthz"):
-                assert await raw_get(port, path, "HEAD", "Accept: text/event-stream\r\n") == (200, b"")
-
-    play(scene)
+@hub_test(serve=True)
+async def test_head_is_get_without_its_body(door: Door, port: int) -> None:
+    await door.send(id="a")
+    for path in ("/messages/a", "/roster", "/events", "/healthz"):
+        assert await raw_get(port, path, "HEAD", "Accept: text/event-stream\r\n") == (200, b"")
 
 
 # --- how much --------------------------------------------------------------------------------------------------------
@@ -99,37 +86,33 @@ def test_head_is_get_without_its_body() -> None:
 @proves("http/too-large")
 @pytest.mark.parametrize("path", ["/send?sender=dev&to=lead", "/check", "/receive", "/send/batch"])
 @pytest.mark.parametrize("stated", [True, False], ids=["stated", "chunked"])
-def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(path: str, stated: bool) -> None:
+@hub_test(settings=SMALL, serve=True)
+async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(
+    door: Door, port: int, path: str, stated: bool
+) -> None:
     async def parts() -> Any:
         for _ in range(40):
             yield b"x" * 1_000
 
-    async def scene() -> None:
-        async with opened(settings=SMALL) as door, served(door.app) as port:
-            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-                answer = await client.post(path, content=b"x" * 40_000 if stated else parts())
-                told = is_problem(answer, 413, "too-large")
-                assert "bytes" in told["detail"]
-            assert await door.bus.roster() == []
-
-    play(scene)
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        answer = await client.post(path, content=b"x" * 40_000 if stated else parts())
+        told = is_problem(answer, 413, "too-large")
+        assert "bytes" in told["detail"]
+    assert await door.bus.roster() == []
 
 
 @proves("http/chunked")
-def test_a_message_that_comes_in_pieces_is_put_together() -> None:
+@hub_test(serve=True)
+async def test_a_message_that_comes_in_pieces_is_put_together(door: Door, port: int) -> None:
     async def parts() -> Any:
         for word in (b"The ", b"build ", b"", b"is red."):
             yield word
 
-    async def scene() -> None:
-        async with opened() as door, served(door.app) as port:
-            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-                sent = await client.post("/send", params={"sender": "dev", "to": "lead"}, content=parts())
-                assert sent.status_code == 201
-            [(_, message)] = await door.bus.inbox("lead")
-            assert message.raw == b"The build is red."
-
-    play(scene)
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        sent = await client.post("/send", params={"sender": "dev", "to": "lead"}, content=parts())
+        assert sent.status_code == 201
+    [(_, message)] = await door.bus.inbox("lead")
+    assert message.raw == b"The build is red."
 
 
 @proves("http/half-sent")

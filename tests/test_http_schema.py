@@ -21,9 +21,7 @@ from starlette.routing import Route
 import telex
 from telex.demo.story import playing
 from telex.protocol.verbs import VERBS, work_state_kinds
-from telex.surfaces.http import app_builder
-from telex.surfaces.http.app import Hub
-from telex.surfaces.http.app_builder import build_app
+from telex.surfaces.http.app import Hub, build_app
 from telex.surfaces.http.openapi import document
 from tests.http_kit import QUIET
 from tests.proofs import proves
@@ -166,23 +164,25 @@ def test_the_document_is_an_openapi_document() -> None:
 def test_everything_that_the_hub_answers_to_is_described_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     hubs: list[Hub] = []
 
-    def make_app(bus: Any, settings: Any, *, routes: Any, **_: Any) -> Any:
-        hubs.append(Hub(bus, settings, routes))
+    class NotedHub(Hub):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            hubs.append(self)
 
     async def put() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
             build_app(bus, QUIET, lambda app: app)
 
-    monkeypatch.setattr(app_builder, "make_app", make_app)
+    monkeypatch.setattr("telex.surfaces.http.app.Hub", NotedHub)
     asyncio.run(put())
     [hub] = hubs
     verbs = {(verb.path, verb.method) for verb in VERBS.values()}
     others = {
         (route.path.replace(":path}", "}"), method)
-        for route in hub.beside_the_verbs
+        for route in hub.starlette.routes
         if isinstance(route, Route) and route.path not in NOT_DESCRIBED and not route.path.startswith(BELOW)
         for method in (route.methods or set()) - {"HEAD"}
     }
     described = {(path, method.upper()) for path, methods in document()["paths"].items() for method in methods}
     assert described == verbs | others
-    assert {"/", "/metrics", "/mcp"} <= {getattr(route, "path", "") for route in hub.beside_the_verbs}
+    assert {"/", "/metrics", "/mcp"} <= {getattr(route, "path", "") for route in hub.starlette.routes}

@@ -14,27 +14,26 @@ import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http import page, verbs
-from telex.surfaces.http.app import make_app
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.asgi import Receive, Scope, Send, gone, reply
+from telex.surfaces.http.app import Hub, build_app, error_middleware
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, TaskWatch, disconnected, reply
 from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.caller import AT_HOME
-from telex.surfaces.http.error_middleware import error_middleware
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.token_validity import TokenValidity
+from telex.surfaces.http.tokens import AT_HOME, TokenFile
 from tests.auth_kit import KNOWN, connected, head, made_token, running
 from tests.http_kit import (
     QUIET,
     SECONDS_MAX,
     Asking,
+    Door,
     alive,
     client_of,
+    complete_hub,
     events_in,
+    hub_test,
     is_problem,
     let_in_as,
     opened,
     play,
+    played,
     soon,
     watch,
 )
@@ -59,61 +58,52 @@ class Rooms:
 
 @proves("hostile_hub/revoked-watching")
 @pytest.mark.parametrize("how", ["revoked", "run out", "unreadable"])
-def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, how: str) -> None:
+@played
+async def test_who_watches_under_a_token_that_is_over_is_told_no_more(tmp_path: Path, how: str) -> None:
     rooms = Rooms(tmp_path)
-
-    async def scene() -> None:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = make_app(bus, QUIET, doorkeeper=rooms.doorkeeper)
-            key = made_token(rooms.tokens, expires_at=rooms.now + 60)
-            other = made_token(rooms.tokens, "qa", "qa")
-            async with alive(app):
-                stream = {"accept": "text/event-stream"}
-                watching = Asking(app, "GET", "/events", headers=rooms.headers(key.text) | stream)
-                welcome = Asking(app, "GET", "/events", headers=rooms.headers(other.text) | stream)
-                body = json.dumps({"wait": 60}).encode()
-                waiting = Asking(app, "POST", "/receive", headers=rooms.headers(key.text), body=body)
-                await watching.until(lambda: watching.status == 200)
-                await welcome.until(lambda: welcome.status == 200)
-                if how == "revoked":
-                    rooms.tokens.revoke(key.id)
-                elif how == "run out":
-                    rooms.now += 61
-                else:
-                    Path(rooms.tokens.path).write_text("{")
-                rooms.doorkeeper.standing.look()
-                await soon(asyncio.gather(watching.task, waiting.task))
-                await bus.send(b"A secret.", sender="lead", role="lead", to="qa")
-                assert "secret" not in watching.text
-                assert (waiting.status, json.loads(waiting.text)["code"]) == (401, "token-not-valid")
-                if how == "unreadable":
-                    await soon(welcome.task)
-                    return
-                await welcome.until(lambda: bool(events_in(welcome.text)))
-                welcome.go_away()
+    async with telex.connect("memory:", settings=QUIET) as bus:
+        app = rooms.doorkeeper(Hub(bus, QUIET))
+        key = made_token(rooms.tokens, expires_at=rooms.now + 60)
+        other = made_token(rooms.tokens, "qa", "qa")
+        async with alive(app):
+            stream = {"accept": "text/event-stream"}
+            watching = Asking(app, "GET", "/events", headers=rooms.headers(key.text) | stream)
+            welcome = Asking(app, "GET", "/events", headers=rooms.headers(other.text) | stream)
+            body = json.dumps({"wait": 60}).encode()
+            waiting = Asking(app, "POST", "/receive", headers=rooms.headers(key.text), body=body)
+            await watching.until(lambda: watching.status == 200)
+            await welcome.until(lambda: welcome.status == 200)
+            if how == "revoked":
+                rooms.tokens.revoke(key.id)
+            elif how == "run out":
+                rooms.now += 61
+            else:
+                Path(rooms.tokens.path).write_text("{")
+            rooms.doorkeeper.watch.check()
+            await soon(asyncio.gather(watching.task, waiting.task))
+            await bus.send(b"A secret.", sender="lead", role="lead", to="qa")
+            assert "secret" not in watching.text
+            assert (waiting.status, json.loads(waiting.text)["code"]) == (401, "token-not-valid")
+            if how == "unreadable":
                 await soon(welcome.task)
-
-    play(scene)
+                return
+            await welcome.until(lambda: bool(events_in(welcome.text)))
+            welcome.go_away()
+            await soon(welcome.task)
 
 
 @proves("hostile_hub/revoked-watching")
 def test_tokens_are_looked_at_again_by_themselves_while_somebody_is_inside() -> None:
     async def scene() -> None:
         asked: list[str] = []
-        looked = asyncio.Event()
 
-        def is_valid(token: str) -> bool:
+        def is_expired(token: str) -> bool:
             asked.append(token)
-            looked.set()
-            return len(asked) < 3
+            return len(asked) >= 3
 
-        standing = TokenValidity(is_valid, seconds=0.001)
-        inside = asyncio.create_task(asyncio.Event().wait())
-        standing.begin(inside, "the token")  # type: ignore[arg-type]
-        with pytest.raises(asyncio.CancelledError):
-            await soon(inside)
-        assert standing.is_over(inside)  # type: ignore[arg-type]
-        assert asked[:3] == ["the token"] * 3
+        watch = TaskWatch(is_expired, seconds=0.001)
+        assert await soon(watch.run("the token", asyncio.Event().wait(), if_expired=False)) is False
+        assert asked == ["the token"] * 3
 
     play(scene)
 
@@ -141,10 +131,8 @@ class Broken:
 @pytest.mark.parametrize("path", ["/roster", "/page/summary", "/trace/c-1/picture"])
 def test_a_mistake_of_the_hub_is_answered_with_a_problem_and_logged(path: str, caplog: Any) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(Broken(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                return await client.get(path)
+        async with complete_hub(wrapped=Broken) as client:
+            return await client.get(path)
 
     with caplog.at_level(logging.ERROR, "telex.http"):
         answer = play(scene)
@@ -167,10 +155,8 @@ class Away(Broken):
 @pytest.mark.parametrize("path, said", [("/roster", "open telex.db: check"), ("/readyz", "(telex.db: disk I/O error)")])
 def test_what_fails_under_the_store_is_told_without_its_folders(path: str, said: str) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(Away(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                return await client.get(path)
+        async with complete_hub(wrapped=Away) as client:
+            return await client.get(path)
 
     answer = play(scene)
     assert answer.status_code == 503
@@ -179,19 +165,17 @@ def test_what_fails_under_the_store_is_told_without_its_folders(path: str, said:
 
 
 @proves("hostile_hub/half-an-answer")
-def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
+@played
+async def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
     async def half(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b'{"answer":[', "more_body": True})
         raise ZeroDivisionError
 
-    async def scene() -> None:
-        asking = Asking(error_middleware(half), "GET", "/roster")
-        with pytest.raises(ZeroDivisionError):
-            await soon(asking.task)
-        assert asking.text == '{"answer":['
-
-    play(scene)
+    asking = Asking(error_middleware(half), "GET", "/roster")
+    with pytest.raises(ZeroDivisionError):
+        await soon(asking.task)
+    assert asking.text == '{"answer":['
 
 
 # --- much for little --------------------------------------------------------------------------------------------------
@@ -201,10 +185,8 @@ def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
 @pytest.mark.parametrize("number", ["9" * 5_000, "9" * 19, "٣", "-1", "1e3", "x"])
 def test_a_number_of_any_length_is_looked_for_and_not_found(number: str) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                return await client.get(f"/page/message/{number}")
+        async with complete_hub() as client:
+            return await client.get(f"/page/message/{number}")
 
     is_problem(play(scene), 404, "not-found")
 
@@ -222,18 +204,15 @@ def test_any_character_can_be_searched_for(tmp_path: Path, text: str) -> None:
 
 
 @proves("hostile_hub/long-search")
-def test_a_search_for_very_much_is_refused() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            much = "a " * 501
-            for path in ("/search", "/events"):
-                is_problem(await door.client.get(path, params={"text": much}), 400, "value-wrong")
-            watching = watch(door.app, "text=" + "a+" * 501)
-            await soon(watching.task)
-            assert (watching.status, json.loads(watching.text)["code"]) == (400, "arguments-wrong")
-            assert (await door.client.get("/search", params={"text": "a " * 500})).status_code == 200
-
-    play(scene)
+@hub_test()
+async def test_a_search_for_very_much_is_refused(door: Door) -> None:
+    much = "a " * 501
+    for path in ("/search", "/events"):
+        is_problem(await door.client.get(path, params={"text": much}), 400, "value-wrong")
+    watching = watch(door.app, "text=" + "a+" * 501)
+    await soon(watching.task)
+    assert (watching.status, json.loads(watching.text)["code"]) == (400, "arguments-wrong")
+    assert (await door.client.get("/search", params={"text": "a " * 500})).status_code == 200
 
 
 @proves("hostile_hub/many-fields")
@@ -250,15 +229,13 @@ def test_a_check_with_very_many_fields_is_refused() -> None:
 @pytest.mark.parametrize("levels", [page.LEVELS_MAX + 1, 900])
 def test_a_form_that_is_nested_deeply_is_not_written_out(levels: int) -> None:
     async def scene() -> Any:
-        async with telex.connect("memory:", settings=QUIET) as bus:
-            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
-            async with alive(app), client_of(app) as client:
-                answers = []
-                for depth in (levels, page.LEVELS_MAX):
-                    tree = '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
-                    body = f'{{"dialect":"vbw-typed","tree":{tree}}}'
-                    answers.append(await client.post("/page/write", content=body))
-                return answers
+        async with complete_hub() as client:
+            answers = []
+            for depth in (levels, page.LEVELS_MAX):
+                tree = '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+                body = f'{{"dialect":"vbw-typed","tree":{tree}}}'
+                answers.append(await client.post("/page/write", content=body))
+            return answers
 
     refused, written = play(scene)
     is_problem(refused, 400, "value-wrong")
@@ -269,39 +246,32 @@ def test_a_form_that_is_nested_deeply_is_not_written_out(levels: int) -> None:
 
 
 @proves("hostile_hub/newest-once")
-def test_asked_for_the_newest_first_no_event_is_told_twice() -> None:
-    async def scene() -> None:
-        async with opened() as door:
-            for number in range(600):
-                await door.bus.send(TEXT_OF.format(number), sender="dev", to="lead")
-            answer = await door.client.get("/events", params={"newest_first": True, "limit": 1_000})
-            told = [one["event"]["seq"] for one in answer.json()["answer"]]
-            assert len(told) == len(set(told))
-            assert told == sorted(told, reverse=True)
-
-    play(scene)
+@hub_test()
+async def test_asked_for_the_newest_first_no_event_is_told_twice(door: Door) -> None:
+    for number in range(600):
+        await door.bus.send(TEXT_OF.format(number), sender="dev", to="lead")
+    answer = await door.client.get("/events", params={"newest_first": True, "limit": 1_000})
+    told = [one["event"]["seq"] for one in answer.json()["answer"]]
+    assert len(told) == len(set(told))
+    assert told == sorted(told, reverse=True)
 
 
 TEXT_OF = "The build is red for the {}th time."
 
 
 @proves("hostile_hub/page-bytes")
-def test_a_page_of_large_messages_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+@hub_test()
+async def test_a_page_of_large_messages_ends_early(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verbs, "PAGE_BYTES", 2_500)
-
-    async def scene() -> None:
-        async with opened() as door:
-            for number in range(8):
-                await door.send(f"{number} ".encode() * 500)
-            after, pages = 0, []
-            while page := (await door.client.get("/events", params={"after": after})).json()["answer"]:
-                pages.append(page)
-                after = page[-1]["event"]["seq"]
-            assert all(sum(len(one["message"]["raw"]) for one in page if one["message"]) <= 3_500 for page in pages)
-            told = [one["event"]["seq"] for page in pages for one in page]
-            assert told == [event.seq async for event, _ in door.bus.events()]
-
-    play(scene)
+    for number in range(8):
+        await door.send(f"{number} ".encode() * 500)
+    after, pages = 0, []
+    while page := (await door.client.get("/events", params={"after": after})).json()["answer"]:
+        pages.append(page)
+        after = page[-1]["event"]["seq"]
+    assert all(sum(len(one["message"]["raw"]) for one in page if one["message"]) <= 3_500 for page in pages)
+    told = [one["event"]["seq"] for page in pages for one in page]
+    assert told == [event.seq async for event, _ in door.bus.events()]
 
 
 # --- lines that are none ----------------------------------------------------------------------------------------------
@@ -338,7 +308,7 @@ def test_who_sends_ahead_and_hangs_up_is_gone_for_every_request(tmp_path: Path, 
 
     async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
         began.set()
-        await gone(receive)
+        await disconnected(receive)
         noticed.set()
         await reply(send, HttpResponse(200, b"{}"))
 

@@ -16,14 +16,14 @@ from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query
 from telex.protocol import plain
-from telex.surfaces.http import page_events, size_limits, stream_backlog
-from telex.surfaces.http.asgi import Receive, Scope, Send, reply
-from telex.surfaces.http.caller import AT_HOME
+from telex.surfaces import size_limits
+from telex.surfaces.http import page_stats, stream
+from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, reply
 from telex.surfaces.http.limits import RequestLimits
-from telex.surfaces.http.page_events import RecentEvents
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.stream_backlog import EventBacklog
-from tests.http_kit import QUIET, Asking, events_in, let_in_as, opened, play, soon
+from telex.surfaces.http.page_stats import RecentEvents
+from telex.surfaces.http.stream import EventBacklog
+from telex.surfaces.http.tokens import AT_HOME
+from tests.http_kit import QUIET, Asking, Door, events_in, hub_test, let_in_as, opened, play, played, soon
 from tests.proofs import proves
 
 
@@ -36,43 +36,37 @@ def entry(id_: str, **given: Any) -> NewMessage:
 
 
 @proves("hostile_hub/history-only")
-def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
+@hub_test()
+async def test_what_is_imported_is_history_whatever_it_says_of_itself(door: Door) -> None:
     thrown_out = Member("qa", "qa", joined_at=1.0, stopped_at=1.0)
-
-    async def scene() -> None:
-        async with opened() as door:
-            await door.bus.join("qa", role="qa")
-            asked = await door.bus.send(b"Is it red?", sender="qa", to="lead")
-            before = [one.member for one in await door.bus.roster()]
-            told = Event(0, 1.0, "stopped", "qa")
-            change = WorkChange(
-                ("approval:a-1",), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),)
-            )
-            hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers_requests=(1, 2), work_change=change)
-            body = {"entries": [plain(hostile)]}
-            answer = await door.client.post("/import", json=body)
-            assert answer.status_code == 200, answer.text
-            await door.bus.sweep()
-            assert [one.member for one in await door.bus.roster()] == before
-            assert await door.bus.inbox("qa") == []
-            assert [message.id for _, message in await door.bus.inbox("lead")] == [asked.id]
-            [story] = await door.bus.why("h-1")
-            assert (story.state, story.answer_by, story.deliveries) == ("recorded", None, ())
-            assert [event.kind for event in story.events] == ["imported"]
-            assert await door.bus.search("report") == []
-            kinds = {event.kind async for event, _ in door.bus.events()}
-            assert kinds <= {"joined", "accepted", "imported"}
-
-    play(scene)
+    await door.bus.join("qa", role="qa")
+    asked = await door.bus.send(b"Is it red?", sender="qa", to="lead")
+    before = [one.member for one in await door.bus.roster()]
+    told = Event(0, 1.0, "stopped", "qa")
+    change = WorkChange(("approval:a-1",), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),))
+    hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers_requests=(1, 2), work_change=change)
+    body = {"entries": [plain(hostile)]}
+    answer = await door.client.post("/import", json=body)
+    assert answer.status_code == 200, answer.text
+    await door.bus.sweep()
+    assert [one.member for one in await door.bus.roster()] == before
+    assert await door.bus.inbox("qa") == []
+    assert [message.id for _, message in await door.bus.inbox("lead")] == [asked.id]
+    [story] = await door.bus.why("h-1")
+    assert (story.state, story.answer_by, story.deliveries) == ("recorded", None, ())
+    assert [event.kind for event in story.events] == ["imported"]
+    assert await door.bus.search("report") == []
+    kinds = {event.kind async for event, _ in door.bus.events()}
+    assert kinds <= {"joined", "accepted", "imported"}
 
 
 @proves("hostile_hub/refused-fold")
-@pytest.mark.parametrize("back", [page_events.EVENTS_BACK, 0])
+@pytest.mark.parametrize("back", [page_stats.EVENTS_BACK, 0])
 def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
     back: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_events, "AT_ONCE", 10)
-    monkeypatch.setattr(page_events, "EVENTS_BACK", back)
+    monkeypatch.setattr(page_stats, "TURN_EVENTS", 10)
+    monkeypatch.setattr(page_stats, "EVENTS_BACK", back)
 
     async def scene() -> int:
         async with telex.connect("memory:", settings=QUIET) as bus:
@@ -97,8 +91,8 @@ def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
 
 @proves("hostile_hub/missed-bytes")
 def test_what_was_missed_is_read_in_runs_of_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_backlog, "RUN_BYTES_MAX", 4_000)
-    monkeypatch.setattr(stream_backlog, "PAGE", 10)
+    monkeypatch.setattr(stream, "READ_BYTES_MAX", 4_000)
+    monkeypatch.setattr(stream, "PAGE", 10)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
@@ -183,25 +177,23 @@ def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
 
 
 @proves("hostile_hub/bodies")
-def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
-    async def scene() -> None:
-        go_on = asyncio.Event()
+@played
+async def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
+    go_on = asyncio.Event()
 
-        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-            await receive()
-            await go_on.wait()
-            await reply(send, HttpResponse(200, b"{}"))
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await go_on.wait()
+        await reply(send, HttpResponse(200, b"{}"))
 
-        app = let_in_as(AT_HOME, RequestLimits(HUB_LIMITS._replace(bodies_bytes_max=2_500))(slow))
-        first = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
-        await asyncio.sleep(0)
-        third = Asking(app, "POST", "/send", body=b"x" * 1_000)
-        await soon(third.task)
-        assert third.status == 429
-        go_on.set()
-        await soon(asyncio.gather(*(one.task for one in first)))
-        again = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
-        await soon(asyncio.gather(*(one.task for one in again)))
-        assert [one.status for one in (*first, *again)] == [200] * 4
-
-    play(scene)
+    app = let_in_as(AT_HOME, RequestLimits(HUB_LIMITS._replace(bodies_bytes_max=2_500))(slow))
+    first = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
+    await asyncio.sleep(0)
+    third = Asking(app, "POST", "/send", body=b"x" * 1_000)
+    await soon(third.task)
+    assert third.status == 429
+    go_on.set()
+    await soon(asyncio.gather(*(one.task for one in first)))
+    again = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
+    await soon(asyncio.gather(*(one.task for one in again)))
+    assert [one.status for one in (*first, *again)] == [200] * 4

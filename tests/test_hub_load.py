@@ -12,8 +12,8 @@ import telex
 from telex.config import Settings
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
-from telex.surfaces.http.server import DOORS, _doors
-from telex.surfaces.http.stream_backlog import PAGE, EventBacklog
+from telex.surfaces.http.server import LISTENERS, listeners
+from telex.surfaces.http.stream import PAGE, EventBacklog
 from tests.load.hub_load import Plan, play
 from tests.proofs import proves
 
@@ -79,7 +79,7 @@ def test_many_connections_are_taken_in_at_every_turn() -> None:
             came: list[object] = []
             clients = [socket.create_connection(listening.getsockname()) for _ in range(128)]
             loop = asyncio.get_running_loop()
-            servers = [await loop.create_server(lambda: _Came(came), sock=door) for door in _doors([listening])]
+            servers = [await loop.create_server(lambda: _Came(came), sock=door) for door in listeners([listening])]
             turns = 0
             while len(came) < len(clients):
                 turns += 1
@@ -91,7 +91,7 @@ def test_many_connections_are_taken_in_at_every_turn() -> None:
             return turns
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-        assert loop.run(turns()) <= 128 / DOORS * 4
+        assert loop.run(turns()) <= 128 / LISTENERS * 4
 
 
 class _Came(asyncio.Protocol):

@@ -194,7 +194,7 @@ def test_blanks_around_the_value_of_a_header_are_no_part_of_it(tmp_path: Path) -
 def test_a_hub_without_the_sdk_says_at_its_mcp_door_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("telex.surfaces.http.app_builder.find_spec", lambda name: None)
+    monkeypatch.setattr("telex.surfaces.http.app.find_spec", lambda name: None)
     with running_hub(tmp_path / "hub.db", Time()) as hub, httpx2.Client(base_url=hub.url) as client:
         for method in ("GET", "POST"):
             told = client.request(method, "/mcp?as=dev")

@@ -209,4 +209,4 @@ def test_two_hubs_in_one_process_have_numbers_of_their_own() -> None:
 )
 def test_a_path_is_known_by_its_shape(path: str, route: str) -> None:
     routes = RouteLabels(("/send", "/messages/{id}", "/messages/{id}/settled", "/static/{file:path}"))
-    assert routes.named(path) == route
+    assert routes.label(path) == route

@@ -14,7 +14,7 @@ from telex.dialects.schema import TYPE, Dialect, ListOf, MapOf, MessageType, Tex
 from telex.dialects.write import write
 from telex.model.event import BRINGING
 from telex.ports.store import Query
-from telex.surfaces.http.page_markup import CHARACTERS_MAX, markup
+from telex.surfaces.http.page_message import CHARACTERS_MAX, markup
 from tests.bus_team import OpenTeam, Team, open_team, team
 from tests.page_attacks import ATTACKS, Survivors, survivors
 from tests.page_kit import Page

@@ -12,9 +12,9 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreUnavailable
 from telex.model.event import BRINGING
-from telex.surfaces.http import page_cache
-from telex.surfaces.http.page_cache import SharedResponse
-from telex.surfaces.http.page_events import RecentEvents
+from telex.surfaces.http import page as page_module
+from telex.surfaces.http.page import SharedView
+from telex.surfaces.http.page_stats import RecentEvents
 from tests.bus_team import Team, every_type, open_team, team
 from tests.contract_team import answer, ask, contract, kept, report, send, typed
 from tests.page_kit import Page
@@ -113,7 +113,7 @@ def test_a_screen_that_many_ask_for_at_once_is_put_together_once_and_is_never_ol
             said.append(len(said))
             return said[-1]
 
-        shared = SharedResponse(made, apart=0.0)
+        shared = SharedView(made, interval=0.0)
         first = asyncio.ensure_future(shared())
         await asyncio.sleep(0.001)
         assert not first.done()
@@ -138,12 +138,12 @@ def test_a_screen_that_takes_long_is_put_together_less_often(
         slept.append(seconds)
 
     async def run() -> None:
-        shared = SharedResponse(made)
+        shared = SharedView(made)
         await shared()
         now[0] += 0.001
         await shared()
 
-    monkeypatch.setattr(page_cache, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(page_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(asyncio, "sleep", sleep)
     asyncio.run(run())
     assert slept[-1] == pytest.approx(apart - 0.001)
@@ -161,7 +161,7 @@ def test_a_screen_that_could_not_be_put_together_is_tried_anew_for_the_next() ->
                 raise StoreUnavailable("the disk is away")
             return "here again"
 
-        shared = SharedResponse(made, apart=0.0)
+        shared = SharedView(made, interval=0.0)
         found: list[str | BaseException] = await asyncio.gather(*(shared() for _ in range(3)), return_exceptions=True)
         return found
 

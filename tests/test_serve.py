@@ -183,7 +183,7 @@ def test_it_does_not_open_to_others_before_there_is_a_token(capsys: Capture, wor
 
 @proves("hub/loopback-only")
 def test_a_token_that_is_over_is_none_and_a_store_in_memory_has_none(capsys: Capture, tmp_path: Path) -> None:
-    from telex.surfaces.http.token_file import TokenFile
+    from telex.surfaces.http.tokens import TokenFile
     from tests.auth_kit import made_token
 
     made_token(TokenFile(str(tmp_path / ".telex/tokens.json")), expires_at=1.0)
@@ -197,7 +197,7 @@ def test_a_damaged_list_of_tokens_is_told_before_anything_listens(capsys: Captur
     (tmp_path / ".telex/tokens.json").write_text("{", encoding="utf-8")
     ran = run(capsys, "serve", "--port", "0", "--host", "0.0.0.0")
     assert ran.code == FAILED
-    assert "is no token file" in ran.err
+    assert "is not a token file" in ran.err
 
 
 def own_address() -> str | None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.model.stall import WHYS, Stall, Wait
-from telex.trace.stall_mermaid import render
+from telex.trace.diagrams import render_stall
 from telex.work.stall import IdleInbox, PendingApproval, components, graph_of, quoted, stalls
 from tests.proofs import proves
 
@@ -145,7 +145,7 @@ def test_a_shell_takes_any_word_as_one_and_as_it_is(word: str) -> None:
 @given(words, words, words)
 def test_a_diagram_has_one_line_for_each_and_no_word_gets_out_of_its_quotes(who: str, whom: str, about: str) -> None:
     wait = Wait(who, whom, "answer", about, 1.0)
-    head, *lines = render(stalls([wait], (), (), NOW)).splitlines()
+    head, *lines = render_stall(stalls([wait], (), (), NOW)).splitlines()
     assert head == "flowchart LR"
     assert len(lines) == (3 if who != whom else 2) + (who == whom)
     assert all(line.count('"') in (0, 2) for line in lines)

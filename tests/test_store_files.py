@@ -17,8 +17,7 @@ from telex.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite import connection
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.surfaces.http.token_file import TokenFile
-from telex.surfaces.http.tokens import new_token
+from telex.surfaces.http.tokens import TokenFile, new_token
 from tests.proofs import proves
 
 TOKEN = new_token(agent="dev", role="dev", operator=False, now=1_000.0, expires_at=None)[0]

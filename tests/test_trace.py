@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from telex.ports.bus import MessageHistory
-from telex.trace import mermaid, sequence, svg, tree
-from telex.trace.steps import conversation, holds
+from telex.trace.diagrams import WIDTH, render_mermaid, render_sequence, render_tree
+from telex.trace.steps import conversation, lease_spans
+from telex.trace.svg import render_svg
 from telex.trace.text import cells, lasting, moment, offset, squeezed
 from tests.trace_conversations import (
     BEGAN_AT,
@@ -24,10 +25,10 @@ from tests.trace_conversations import (
 )
 
 PICTURES: dict[str, Callable[[Sequence[MessageHistory]], str]] = {
-    "tree": tree.render,
-    "sequence": sequence.render,
-    "mermaid": mermaid.render,
-    "svg": svg.render,
+    "tree": render_tree,
+    "sequence": render_sequence,
+    "mermaid": render_mermaid,
+    "svg": render_svg,
 }
 SVG = "{http://www.w3.org/2000/svg}"
 each_picture = pytest.mark.parametrize("picture", PICTURES)
@@ -112,14 +113,14 @@ def test_each_lease_is_held_until_it_is_settled() -> None:
     whole = conversation(retries_and_a_dead_letter())
     held = [
         (hold.lane, whole.steps[hold.first].attempt, whole.steps[hold.last].kind)
-        for hold in holds(whole.steps)
+        for hold in lease_spans(whole.steps)
         if hold.last is not None
     ]
     assert held == [("ops", 1, "nacked"), ("ops", 2, "lease-expired"), ("ops", 3, "dead"), ("dev", 1, "acked")]
 
 
 def test_a_lease_that_still_runs_has_no_end() -> None:
-    assert [hold.lane for hold in holds(conversation(broadcast()).steps) if hold.last is None] == ["ops"]
+    assert [hold.lane for hold in lease_spans(conversation(broadcast()).steps) if hold.last is None] == ["ops"]
 
 
 def test_a_request_asked_again_is_an_arrow_of_its_own() -> None:
@@ -139,7 +140,7 @@ def test_an_answer_stands_under_its_question_and_the_rest_in_order_of_time() -> 
     told.send(1.0, "other", "qa", "dev", "aside")
     told.send(2.0, "a", "dev", "lead", "answer", reply_to="q")
     told.send(3.0, "b", "lead", "dev", "thanks", reply_to="a")
-    lines = tree.render(told.stories()).splitlines()[2:]
+    lines = render_tree(told.stories()).splitlines()[2:]
     assert [re.sub(r"^ *[+]\S+ \S+  ", "", line).split("  stored")[0].rstrip() for line in lines] == [
         "#1 lead → dev  question",
         "└─ #3 dev → lead  answer",
@@ -149,13 +150,13 @@ def test_an_answer_stands_under_its_question_and_the_rest_in_order_of_time() -> 
 
 
 def test_the_tree_says_how_often_it_was_offered_and_how_long_it_took() -> None:
-    text = tree.render(request_and_reply())
+    text = render_tree(request_and_reply())
     assert "offered 1×, leased after 400 ms, acked after 3.1 s" in text
-    assert "offered 3×" in tree.render(retries_and_a_dead_letter())
+    assert "offered 3×" in render_tree(retries_and_a_dead_letter())
 
 
 def test_a_broadcast_has_a_line_for_everyone_it_reached() -> None:
-    lines = [line.split() for line in tree.render(broadcast()).splitlines()]
+    lines = [line.split() for line in render_tree(broadcast()).splitlines()]
     states = {words[1]: words[2].strip(",") for words in lines if words[:1] == ["·"]}
     assert states == {"dev": "acked", "qa": "acked", "ops": "leased"}
 
@@ -191,7 +192,7 @@ def test_the_diagram_fits_the_width_however_many_agents_there_are(width: int, ag
         told.send(number, str(number), f"agent-with-a-long-name-{number}", "lead", "execution_update_of_the_phase")
         told.happens(number + 0.5, "leased", str(number), "lead", "leased")
         told.happens(number + 0.6, "nacked", str(number), "lead", "stored", reason="a reason " * 40)
-    lines = sequence.render(told.stories(), width).splitlines()
+    lines = render_sequence(told.stories(), width).splitlines()
     assert max(map(cells, lines)) <= width
     assert "execution_update" in "".join(lines)
 
@@ -200,14 +201,14 @@ def test_long_names_that_differ_in_their_last_letter_stay_apart() -> None:
     told = Teller()
     for number in range(1, 7):
         told.send(number, str(number), f"frontend-developer-in-the-blue-team-{number}", "lead", "x")
-    text = sequence.render(told.stories())
+    text = render_sequence(told.stories())
     assert all(re.search(rf"…\S*-{number}\b", text) for number in range(1, 7))
 
 
 def test_arrows_end_at_every_lane_they_reach_and_answers_are_dashed() -> None:
-    [first] = [line for line in sequence.render(broadcast()).splitlines() if "+0 ms" in line]
+    [first] = [line for line in render_sequence(broadcast()).splitlines() if "+0 ms" in line]
     assert first.count("▶│") == 3
-    assert "◀╌" in sequence.render(request_and_reply())
+    assert "◀╌" in render_sequence(request_and_reply())
 
 
 # --- Mermaid -------------------------------------------------------------------------------------------------------
@@ -233,13 +234,13 @@ def assert_only_our_mermaid(text: str) -> None:
 
 
 def test_mermaid_is_told_nothing_but_participants_arrows_notes_and_activations() -> None:
-    assert_only_our_mermaid(mermaid.render(whole_release()))
+    assert_only_our_mermaid(render_mermaid(whole_release()))
 
 
 @pytest.mark.parametrize("stories", [broadcast(), whole_release()], ids=["one lease still runs", "all settled"])
 def test_mermaid_is_told_of_an_activation_only_with_its_end(stories: list[MessageHistory]) -> None:
     active: dict[str, int] = {}
-    for line in mermaid.render(stories).splitlines():
+    for line in render_mermaid(stories).splitlines():
         verb, _, who = line.strip().partition(" ")
         if verb in ("activate", "deactivate"):
             active[who] = active.get(who, 0) + (1 if verb == "activate" else -1)
@@ -252,7 +253,7 @@ def test_a_long_reason_is_folded_and_stays_one_note() -> None:
     told = Teller()
     findings = [{"code": "role-may-not-send", "say": "qa_verdict<br/> is sent by qa; " + "you may send another. " * 5}]
     told.send(0.0, "m", "dev", "lead", "qa_verdict", refused={"findings": findings})
-    text = mermaid.render(told.stories())
+    text = render_mermaid(told.stories())
     [note] = [line for line in text.splitlines() if "refused" in line]
     lines = re.sub(r"#\d+;", "x", note.partition(": ")[2]).split("<br/>")
     assert len(lines) > 2
@@ -266,10 +267,10 @@ def test_a_long_reason_is_folded_and_stays_one_note() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100])
 @pytest.mark.parametrize("stories", [broadcast(), request_and_reply(), whole_release()], ids=["all", "answer", "long"])
 def test_the_tree_fits_the_width_and_tells_the_same(stories: list[MessageHistory], width: int) -> None:
-    narrow = tree.render(stories, width)
+    narrow = render_tree(stories, width)
     assert max(map(cells, narrow.splitlines())) <= width
     bare = str.maketrans("", "", " │├└─\n,")
-    assert narrow.translate(bare) == tree.render(stories).translate(bare)
+    assert narrow.translate(bare) == render_tree(stories).translate(bare)
 
 
 def test_a_deep_tree_with_long_names_and_reasons_fits_too() -> None:
@@ -280,14 +281,14 @@ def test_a_deep_tree_with_long_names_and_reasons_fits_too() -> None:
         told.send(turn, str(turn), name + "1", name + "0", "execution_update_of_the_phase", reply_to=str(turn - 1))
     told.happens(31.0, "leased", "29", name + "0", "leased")
     told.happens(32.0, "nacked", "29", name + "0", "stored", reason="a reason " * 40)
-    assert max(map(cells, tree.render(told.stories(), 80).splitlines())) <= 80
+    assert max(map(cells, render_tree(told.stories(), 80).splitlines())) <= 80
 
 
 # --- SVG -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_picture_is_one_file_with_a_title_and_without_script_or_anything_fetched() -> None:
-    text = svg.render(whole_release())
+    text = render_svg(whole_release())
     root = ElementTree.fromstring(text)
     assert {part.tag.removeprefix(SVG) for part in root.iter()} <= {
         "svg", "title", "desc", "style", "rect", "line", "path", "circle", "text", "g"
@@ -298,13 +299,13 @@ def test_the_picture_is_one_file_with_a_title_and_without_script_or_anything_fet
 
 
 def test_the_picture_has_colours_for_a_dark_ground() -> None:
-    plain, _, dark = svg.render(whole_release()).partition("@media (prefers-color-scheme: dark)")
+    plain, _, dark = render_svg(whole_release()).partition("@media (prefers-color-scheme: dark)")
     assert ".telex-trace .paper { fill: #ffffff }" in plain
     assert ".telex-trace .paper { fill: #0f141b }" in dark
 
 
 def test_nothing_in_the_picture_lies_outside_it() -> None:
-    root = ElementTree.fromstring(svg.render(whole_release()))
+    root = ElementTree.fromstring(render_svg(whole_release()))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     for part in root.findall(f"{SVG}rect"):  # the legend's samples have places of their own
         left, top = float(part.get("x", 0)), float(part.get("y", 0))
@@ -316,7 +317,7 @@ def test_nothing_in_the_picture_lies_outside_it() -> None:
 
 def test_each_lease_has_its_bar() -> None:
     stories = whole_release()
-    bars = [part for part in ElementTree.fromstring(svg.render(stories)).iter(f"{SVG}rect") if _is_bar(part)]
+    bars = [part for part in ElementTree.fromstring(render_svg(stories)).iter(f"{SVG}rect") if _is_bar(part)]
     assert len(bars) == sum(event.kind == "leased" for story in stories for event in story.events) > 3
 
 
@@ -367,10 +368,10 @@ def test_no_name_type_or_reason_can_break_a_picture(messages: list[tuple[str, st
         text = render(stories)
         assert all(line.isprintable() for line in text.split("\n")), picture
         text.encode()
-    assert_only_our_mermaid(mermaid.render(stories))
-    root = ElementTree.fromstring(svg.render(stories))
+    assert_only_our_mermaid(render_mermaid(stories))
+    root = ElementTree.fromstring(render_svg(stories))
     assert not list(root.iter(f"{SVG}script"))
-    assert max(map(cells, sequence.render(stories).splitlines())) <= sequence.WIDTH
+    assert max(map(cells, render_sequence(stories).splitlines())) <= WIDTH
 
 
 # --- times and widths ----------------------------------------------------------------------------------------------

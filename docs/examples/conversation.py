@@ -18,7 +18,7 @@ from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.messages import vbw_typed
 from telex.model.message import Lease
-from telex.trace import svg
+from telex.trace.svg import render_svg
 
 TASK = "2-1"
 TEAM = ("lead", "scout", "architect", "dev", "docs", "qa")
@@ -143,7 +143,7 @@ def picture() -> str:
     stage = Stage(MONDAY, ticking=False)
     with telex.connect("memory:", clock=stage.clock) as bus:
         Play(bus, stage).whole()
-        return svg.render(bus.trace(TASK))
+        return render_svg(bus.trace(TASK))
 
 
 def main() -> None:

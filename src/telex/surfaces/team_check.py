@@ -16,7 +16,7 @@ async def checked_in_team(
     sender: str | None,
     role: str | None = None,
     to: str | None = None,
-    desk: CheckPolicy | None = None,
+    policy: CheckPolicy | None = None,
 ) -> CheckResult:
     """`role` is that of a sender that is not in the team yet."""
     roster = await _roster(bus, settings)
@@ -25,7 +25,7 @@ async def checked_in_team(
     newcomer = role or (AGENT if name and not settings.members else None)
     return check(
         raw,
-        desk or settings.desk(),
+        policy or settings.desk(),
         as_role=member.role if member is not None else newcomer,
         to_role=role_at(address, roster) if address else None,
         as_name=name,
@@ -34,7 +34,7 @@ async def checked_in_team(
 
 
 async def _roster(bus: Bus, settings: Settings) -> Roster:
-    """Who is there, as far as it takes to know the roles of a sender and a recipient."""
+    """Members and default roles, which give the roles of sender and recipient."""
     members = [presence.member for presence in await bus.roster() if presence.state != "shared"]
     defaults = () if settings.members else tuple(role for dialect in settings.dialects() for role in dialect.roles)
     return roster_of(members, tuple(dict.fromkeys(map(normalised, defaults))))

@@ -5,21 +5,21 @@ from unicodedata import combining, east_asian_width
 
 from telex.model.escape import shown
 
-NAME_MOST, TYPE_MOST, REASON_MOST = 64, 64, 240  # characters; a picture is for looking at, `telex why` has the rest
+NAME_MAX, TYPE_MAX, REASON_MAX = 64, 64, 240  # characters; `telex why` has the rest
 _DAY_SECONDS = 86_400
 
 
 def name_of(text: str) -> str:
-    return brief(text, NAME_MOST) or "(nobody)"
+    return brief(text, NAME_MAX) or "(unnamed)"
 
 
 def brief(text: str, limit: int) -> str:
-    """At most that many characters of a text, on one line and safe to look at."""
+    """At most that many characters of a text, on one line, with control characters escaped."""
     return cut(shown(text[: limit + 1]), limit)
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Columns of a terminal that the text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
@@ -35,7 +35,7 @@ def cut(text: str, room: int) -> str:
 
 
 def squeezed(text: str, room: int) -> str:
-    """The text without its middle: agents' names often differ only in their last letter."""
+    """The text without its middle: names of agents often differ only at the end."""
     if cells(text) <= room or room < 4:
         return cut(text, room)
     tail = text[-((room - 1) // 2) :]
@@ -60,7 +60,7 @@ def folded(text: str, room: int, limit: int) -> list[str]:
 
 
 def lasting(seconds: float) -> str:
-    """How long something took: 340 ms, 1.2 s, 2 min 05 s, 3 h 04 min, 2 d 3 h."""
+    """A duration: 340 ms, 1.2 s, 2 min 05 s, 3 h 04 min, 2 d 3 h."""
     tenths = round(seconds * 10)
     if seconds < 0.9995:
         return f"{max(round(seconds * 1000), 0)} ms"
@@ -75,7 +75,6 @@ def lasting(seconds: float) -> str:
 
 
 def offset(seconds: float) -> str:
-    """A moment of the conversation, as seen from its beginning."""
     return f"-{lasting(-seconds)}" if seconds < -0.0005 else f"+{lasting(seconds)}"
 
 

@@ -175,9 +175,9 @@ def stall_command(as_json: bool, mermaid: bool, check: bool, store: str | None) 
     if as_json:
         print_json(_stall_facts(stall))
     elif mermaid:
-        from telex.trace.diagrams import render_stall as render
+        from telex.trace.diagrams import render_stall
 
-        sys.stdout.write(render(stall))
+        sys.stdout.write(render_stall(stall))
     else:
         _print_stall(stall)
     return FAILED if check and stall.knots else DONE

@@ -19,8 +19,7 @@ from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
     from telex.config import Settings
-    from telex.surfaces.http.token_file import TokenFile
-    from telex.surfaces.http.tokens import Token
+    from telex.surfaces.http.tokens import Token, TokenFile
 
 _SPAN = re.compile(r"(\d{1,6})\s*(m|h|d)\Z")
 _SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -100,7 +99,7 @@ def revoke(id: str, store: str | None, as_json: bool) -> int:
 
 # --- options ----------------------------------------------------------------------------------------------------------
 def _file(store: str | None) -> "TokenFile":
-    from telex.surfaces.http.token_file import TokenFile, tokens_path
+    from telex.surfaces.http.tokens import TokenFile, tokens_path
 
     path = store_path(store)
     if path == MEMORY:

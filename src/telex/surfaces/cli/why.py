@@ -257,5 +257,6 @@ def trace_command(correlation: str, form: str | None, file: str | None, store: s
 
 def _drawn(histories: list[MessageHistory], form: str, width: int | None) -> str:
     options = {"width": width} if form in FOR_TERMINALS and width else {}
-    text: str = import_module(f"telex.trace.{form}").render(histories, **options)
+    module = import_module("telex.trace.svg" if form == "svg" else "telex.trace.diagrams")
+    text: str = getattr(module, f"render_{form}")(histories, **options)
     return text

@@ -1,10 +1,12 @@
-"""The hub: one bus, opened to the network and to people.
+"""ASGI application of the hub: verbs, live events, page, metrics, MCP endpoint and background tasks."""
 
-Verbs go straight to the bus; live events, the page and the MCP door are behind the same doorkeeper.
-"""
-
+import asyncio
+import logging
+import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,162 +20,249 @@ from telex.errors import TelexError
 from telex.model.finding import Finding
 from telex.ports.bus import Bus
 from telex.ports.store import TEXT_CHARACTERS_MAX, Query
+from telex.ports.trace_context import TRACEPARENT, carrying
 from telex.protocol import encoded
-from telex.protocol.arguments import from_texts
-from telex.protocol.verbs import Verb, arguments
-from telex.surfaces.http import problem
-from telex.surfaces.http.asgi import App, ClientDisconnected, Receive, Scope, Send, header, reply
-from telex.surfaces.http.error_middleware import MISTAKE
+from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
+from telex.protocol.verbs import VERBS
+from telex.surfaces.http import asgi, page
+from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Receive, ResponseSender, Scope, Send
+from telex.surfaces.http.cloudevents import cloudevents_middleware
+from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.openapi import document
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.routes_extra import ExtraRoutes, response
-from telex.surfaces.http.stream import Broadcast
-from telex.surfaces.http.stream_frames import stream
-from telex.surfaces.http.verbs import VerbHandler, VerbRoutes, queried
+from telex.surfaces.http.routes_extra import ExtraRoutes
+from telex.surfaces.http.stream import Broadcast, in_whole_lines, stream
+from telex.surfaces.http.verbs import VerbHandler, VerbRoutes, verb_arguments
 
-EVENT_STREAM = b"text/event-stream"
-Lifespan = Callable[[], Any]  # an async context manager for as long as the hub is up
+SWEEP_SECONDS = 1.0  # between two sweeps of expired leases and timeouts
+TELEMETRY = "TELEX_TELEMETRY"  # environment variable: any value turns OpenTelemetry spans on
+MCP_METHODS = ["GET", "POST", "DELETE"]
+NO_MCP = "This hub does not serve MCP: pip install 'telex[mcp]' on its machine and restart it."
+LOG = logging.getLogger("telex.http")
+INTERNAL_ERROR = asgi.problem(
+    500,
+    "internal-error",
+    "Ask the operator of the hub to look into its log: this is a bug in Telex, and the log has the traceback.",
+)
+
+Lifespan = Callable[[], AbstractAsyncContextManager[None]]
+
+
+def build_app(bus: Bus, settings: Settings, middleware: Callable[[App], App], more: Sequence[BaseRoute] = ()) -> App:
+    """The complete hub behind an authentication middleware, with additional routes."""
+    if os.environ.get(TELEMETRY):
+        from telex.telemetry import traced  # an extra
+
+        bus = traced(bus)
+    metrics = Metrics(document()["paths"])
+
+    async def show_metrics(_: Request) -> HttpResponse:
+        return HttpResponse(200, await metrics.text(bus, time.time()), CONTENT_TYPE.encode())
+
+    routes: list[BaseRoute] = [*more, *page.routes(bus, settings), asgi.route("/metrics", show_metrics)]
+    lifespans: list[Lifespan] = [lambda: _background(metrics.follow(bus)), lambda: _background(_sweep(bus))]
+    if find_spec("mcp") is not None:  # an extra
+        mcp = McpMount(bus, settings)
+        routes.append(Route("/mcp", mcp, methods=MCP_METHODS))
+        lifespans.append(lambda: _background(mcp.run()))
+    else:
+        routes.append(Route("/mcp", _no_mcp, methods=MCP_METHODS))
+    hub = Hub(bus, settings, routes, lifespans)
+    behind_auth = cloudevents_middleware(trace_middleware(hub), settings.limits)
+    return metrics.middleware(error_middleware(middleware(behind_auth)))  # refused requests are counted too
 
 
 class Hub:
-    """The whole of it as one ASGI application, without the doorkeeper."""
+    """Verbs and routes as one ASGI application, without authentication."""
 
     def __init__(
         self, bus: Bus, settings: Settings, routes: Sequence[BaseRoute] = (), lifespans: Sequence[Lifespan] = ()
     ) -> None:
-        self.bus = bus
-        self.broadcast = Broadcast(bus)
-        self._routes, self._door = VerbRoutes(), VerbHandler(bus, settings.limits)
-        self._lifespans = lifespans
-        self._extra = ExtraRoutes(bus, settings)
-        self._rest = Starlette(routes=[*self._own_routes(), *routes], lifespan=self._lifespan, exception_handlers={
-            HTTPException: _not_ours,
-            TelexError: _went_wrong,
-            ClientDisconnected: _nobody_is_there,
-            Exception: _own_mistake,
-        })  # fmt: skip
-        self._rest.router.redirect_slashes = False  # a path is right or it is not
-        self._ready = False
-
-    def _own_routes(self) -> list[BaseRoute]:
-        return [
-            Route("/send/batch", self._extra.send_many, methods=["POST"]),
-            Route("/check", self._extra.check, methods=["POST"]),
-            Route("/trace/{correlation:path}/picture", self._extra.picture),  # its id may have a slash in it
+        self.bus, self.broadcast, self._lifespans = bus, Broadcast(bus), lifespans
+        self._routes, self._verbs = VerbRoutes(), VerbHandler(bus, settings.limits)
+        extra = ExtraRoutes(bus, settings)
+        own_routes = [
+            asgi.route("/send/batch", extra.send_many, "POST"),
+            asgi.route("/check", extra.check, "POST"),
+            asgi.route("/trace/{correlation:path}/picture", extra.picture),  # the id may contain a slash
             Route("/openapi.json", _constant(encoded(document()))),
             Route("/healthz", _constant(b'{"alive":true}')),
-            Route("/readyz", self._is_ready),
+            asgi.route("/readyz", self._readiness),
         ]
+        handlers: dict[Any, Any] = {
+            HTTPException: _on_http_error,
+            TelexError: _on_telex_error,
+            ClientDisconnected: _on_disconnect,
+            Exception: _on_bug,
+        }
+        self.starlette = Starlette(routes=[*own_routes, *routes], lifespan=self._lifespan, exception_handlers=handlers)
+        self.starlette.router.redirect_slashes = False
+        self._is_ready = False
 
     @asynccontextmanager
-    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for lifespan in self._lifespans:
                 await stack.enter_async_context(lifespan())
             await self.broadcast.begin()
-            self._ready = True
+            self._is_ready = True
             try:
                 yield
             finally:
-                self._ready = False
+                self._is_ready = False
                 await self.broadcast.end()
 
-    @property
-    def beside_the_verbs(self) -> Sequence[BaseRoute]:
-        return self._rest.routes
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._routes.find(scope) if scope["type"] == "http" else None
-        if found is None:
-            await self._rest(scope, receive, send)
-        elif isinstance(found, HttpResponse):
-            await reply(send, found)
-        elif found[0].name == "events" and _is_to_stream(scope):
-            await self._live(found[0], scope, receive, send)
+        target = self._routes.find(scope) if scope["type"] == "http" else None
+        if target is None:
+            await self.starlette(scope, receive, send)
+        elif isinstance(target, HttpResponse):
+            await asgi.reply(send, target)
+        elif target[0].name == "events" and asgi.is_event_stream(scope):
+            await self._stream_events(scope, receive, send)
         else:
-            answer = await self._door.answer(*found, scope, receive)
-            if answer is not None:
-                await reply(send, answer)
+            response = await self._verbs.answer(*target, scope, receive)
+            if response is not None:
+                await asgi.reply(send, response)
 
-    async def _live(self, verb: Verb, scope: Scope, receive: Receive, send: Send) -> None:
-        given = queried(scope["query_string"])
-        if isinstance(given, HttpResponse):
-            await reply(send, given)
+    async def _stream_events(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query = _stream_query(scope)
+        if isinstance(query, HttpResponse):
+            await asgi.reply(send, query)
             return
-        values = from_texts(arguments(verb.name), given)
-        findings = values if isinstance(values, list) else []
-        resumed = header(scope, b"last-event-id").strip()
-        if resumed and not (resumed.isdigit() and len(resumed) <= 18):
-            findings = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last received event.")]
-        if not isinstance(values, list) and len(values.get("text") or "") > TEXT_CHARACTERS_MAX:
-            findings = [Finding("arguments-wrong", "$.text", f"Give at most {TEXT_CHARACTERS_MAX:,} characters.")]
-        if findings or isinstance(values, list):
-            await reply(send, problem.of_findings(findings))
-            return
-        after = int(resumed) if resumed else values.get("after")
-        query = Query(**{name: value for name, value in values.items() if name in Query._fields})
         async with AsyncExitStack() as stack:
             try:
-                texts = await stack.enter_async_context(self.broadcast.listening(query, after))
+                frames = await stack.enter_async_context(self.broadcast.listening(*query))
             except TelexError as error:
-                await reply(send, problem.of_error(error))
+                await asgi.reply(send, asgi.error_response(error))
             else:
-                await stream(texts, self.broadcast.over, receive, send)
+                await stream(frames, self.broadcast.over, receive, send)
 
-    async def _is_ready(self, request: Request) -> Response:
-        """Alive is one thing; ready means that the store answers."""
-        if not self._ready or self.broadcast.over.is_set():
-            return response(
-                problem.problem(503, "not-ready", "Try again in a moment: the hub is starting or stopping.")
-            )
-        try:
-            await self.bus.dead_letters(limit=1)
-        except TelexError as error:
-            return response(problem.of_error(error))
-        return Response(b'{"ready":true}', media_type="application/json")
+    async def _readiness(self, _: Request) -> HttpResponse:
+        """Ready means that the store answers."""
+        if not self._is_ready or self.broadcast.over.is_set():
+            return asgi.problem(503, "not-ready", "Try again in a moment: the hub is starting or stopping.")
+        await self.bus.dead_letters(limit=1)
+        return HttpResponse(200, b'{"ready":true}')
+
+
+def _stream_query(scope: Scope) -> tuple[Query, int | None] | HttpResponse:
+    """The query of a stream, and the event after which it begins."""
+    values = verb_arguments(VERBS["events"], {}, scope, b"")
+    if isinstance(values, HttpResponse):
+        return values
+    last_id = asgi.header(scope, b"last-event-id").strip()
+    if last_id and not (last_id.isdigit() and len(last_id) <= 18):
+        say = "Give the id of the last received event."
+        return asgi.findings_response([Finding(ARGUMENTS_WRONG, "Last-Event-ID", say)])
+    if len(values.get("text") or "") > TEXT_CHARACTERS_MAX:
+        say = f"Give at most {TEXT_CHARACTERS_MAX:,} characters."
+        return asgi.findings_response([Finding(ARGUMENTS_WRONG, "$.text", say)])
+    query = Query(**{name: value for name, value in values.items() if name in Query._fields})
+    return query, int(last_id) if last_id else values.get("after")
 
 
 def _constant(body: bytes) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:  # what is not async would be run in a thread
-        return Response(body, media_type="application/json")
+    response = asgi.starlette_response(HttpResponse(200, body))
+
+    async def answer(_: Request) -> Response:
+        return response
 
     return answer
 
 
-async def _not_ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+async def _on_http_error(_: Request, error: HTTPException) -> Response:
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
-        told = problem.problem(405, "method-not-allowed", f"Use {allowed} here.")
-        return response(told._replace(headers=((b"allow", allowed.encode()),)))
-    assert error.status_code == 404, "nothing of ours raises another"
-    return response(problem.problem(404, "not-found", "Not found: /openapi.json lists the paths."))
+        return asgi.starlette_response(asgi.method_not_allowed((error.headers or {}).get("Allow", "")))
+    return asgi.starlette_response(asgi.problem(404, "not-found", "Not found: /openapi.json lists the paths."))
 
 
-async def _went_wrong(request: Request, error: Exception) -> Response:
-    assert isinstance(error, TelexError)
-    return response(problem.of_error(error))
+async def _on_telex_error(_: Request, error: TelexError) -> Response:
+    return asgi.starlette_response(asgi.error_response(error))
 
 
-async def _nobody_is_there(request: Request, error: Exception) -> Response:
-    return Response(status_code=499)  # nobody reads it
+async def _on_disconnect(_: Request, error: ClientDisconnected) -> Response:
+    return Response(status_code=499)
 
 
-async def _own_mistake(request: Request, error: Exception) -> Response:
-    return response(MISTAKE)  # it is raised again after this, and logged
+async def _on_bug(_: Request, error: Exception) -> Response:
+    return asgi.starlette_response(INTERNAL_ERROR)  # starlette raises the error again, and `error_middleware` logs it
 
 
-def _is_to_stream(scope: Scope) -> bool:
-    return scope["method"] == "GET" and EVENT_STREAM in header(scope, b"accept").lower()
+# --- middlewares ------------------------------------------------------------------------------------------------------
 
 
-def make_app(
-    bus: Bus,
-    settings: Settings,
-    *,
-    doorkeeper: Callable[[App], App],
-    routes: Sequence[BaseRoute] = (),
-    lifespans: Sequence[Lifespan] = (),
-) -> App:
-    """The hub over that bus, behind a doorkeeper, which says of every request who is asking."""
-    return doorkeeper(Hub(bus, settings, routes, lifespans))
+@asgi.http_middleware
+async def error_middleware(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    """Log an internal error; the response says nothing about it, because a traceback may quote messages of others."""
+    sender = ResponseSender(send)
+    try:
+        await app(scope, receive, sender)
+    except Exception:
+        if sender.status and not sender.done:
+            raise  # the server closes the connection, so that a client sees that the response is incomplete
+        LOG.exception("%s %r failed", scope["method"], scope["path"][:200])
+        await sender.finish(INTERNAL_ERROR)
+
+
+@asgi.http_middleware
+async def trace_middleware(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    """Store the `traceparent` of a request with the messages that it sends."""
+    value = asgi.header(scope, TRACEPARENT.encode())
+    if not value:
+        await app(scope, receive, send)
+        return
+    with carrying(value.decode("latin-1")):
+        await app(scope, receive, send)
+
+
+# --- MCP and background tasks -----------------------------------------------------------------------------------------
+
+
+class McpMount:
+    """The MCP endpoint, loaded in the background: the SDK takes a second to import."""
+
+    def __init__(self, bus: Bus, settings: Settings) -> None:
+        self._bus, self._settings = bus, settings
+        self._app: asyncio.Future[App] | None = None
+
+    async def run(self) -> None:
+        self._app = asyncio.get_running_loop().create_future()
+        try:
+            endpoint = (await asyncio.to_thread(_import_mcp))(self._bus, settings=self._settings)
+            async with endpoint.lifespan():
+                self._app.set_result(endpoint.app)
+                await asyncio.Event().wait()
+        except Exception as error:
+            self._app.set_exception(error)  # every request raises it
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._app is not None, "background tasks start before the first request"
+        app = await asyncio.shield(self._app)
+        await app(scope, receive, in_whole_lines(send))
+
+
+def _import_mcp() -> Any:
+    from telex.surfaces.mcp.http import mcp_app
+
+    return mcp_app
+
+
+async def _no_mcp(_: Request) -> Response:
+    return asgi.starlette_response(asgi.problem(404, "not-found", NO_MCP))
+
+
+async def _sweep(bus: Bus) -> None:
+    while True:
+        with suppress(TelexError):  # requests report an unavailable store
+            await bus.sweep()
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+@asynccontextmanager
+async def _background(work: Awaitable[None]) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

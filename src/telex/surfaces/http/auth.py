@@ -1,28 +1,37 @@
-"""Authentication middleware: every request passes it first, and the routes behind it do not authenticate again.
+"""Authentication middleware: host names, origins, tokens, and the names in arguments.
 
-Host names and origins are in `allowed_hosts.py`, tokens in `tokens.py`, names in arguments in `identity.py`. A client
-on this machine without a token names itself, as on the command line; every other client needs a token. It runs before
-every request, so it does little and imports little.
+A client on this machine without a token names itself, as on the command line; every other client needs a token. The
+middleware runs before every request, so it does little.
+
+A page of another site can make a browser on this machine send requests to 127.0.0.1, and by pointing its own name at
+127.0.0.1 (DNS rebinding) even read the responses. The browser shows this in Host, Origin and Sec-Fetch-Site, which no
+page can change. So the hub answers only to its own names, and only to its own page.
 """
 
-import asyncio
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from typing import Any, NamedTuple, Protocol
 
 from telex.errors import TelexError
-from telex.surfaces.http.allowed_hosts import AllowedHosts, RequestHeaders, asked, is_loopback, misplaced
-from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, reply
-from telex.surfaces.http.auth_errors import TOKEN_NEEDED, TOKEN_NOT_VALID, TOKENS_UNREADABLE
-from telex.surfaces.http.caller import AT_HOME, Caller
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.token_validity import TokenValidity
-from telex.surfaces.http.tokens import Token
+from telex.model.finding import Finding
+from telex.model.roster import HUMAN, LEADS
+from telex.protocol.verbs import Verb, arguments
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import App, Header, HttpResponse, Receive, ResponseSender, Scope, Send, TaskWatch
+from telex.surfaces.http.tokens import AT_HOME, Caller, Token
+from telex.validation.authorization import normalised
 
-NOBODY = Caller(None, None, False, None)  # has shown nothing, and sees what everybody may
-OPEN_TO_ALL = frozenset(("/", "/healthz", "/readyz"))
-_STATIC = "/static/"
-_BEARER = "bearer"
+DIFFERS = "identity-differs"
+ANONYMOUS = Caller(None, None, False, None)
+PUBLIC_PATHS = frozenset(("/", "/healthz", "/readyz"))  # and everything under /static/
+REVALIDATION_SECONDS = 2.0  # of the tokens of open requests
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_EVERY_ADDRESS = ("0.0.0.0", "::", "")
+_FORWARDED = frozenset((b"forwarded", b"via", b"x-real-ip"))  # and every x-forwarded-…
+_OPERATOR_ONLY = Finding("operator-only", "$", "Ask a person: this needs an operator's token.")
+
+AllowedHosts = dict[bytes, frozenset[bytes]]  # by value of Host: the origins of the hub's own pages
 
 
 class TokenLookup(Protocol):
@@ -30,88 +39,211 @@ class TokenLookup(Protocol):
 
 
 class AuthMiddleware:
-    """`doorkeeper(app)` is the app behind its door."""
-
     def __init__(
         self,
-        allowed_hosts: AllowedHosts,
+        hosts: AllowedHosts,
         tokens: TokenLookup | None = None,
         *,
-        tokens_only: bool = False,  # also for whoever comes from this machine
+        tokens_only: bool = False,  # also for clients on this machine
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._known, self._tokens, self._tokens_only, self._now = allowed_hosts, tokens, tokens_only, now
-        self.standing = TokenValidity(self._is_valid)
+        self._hosts, self._tokens, self._tokens_only, self._now = hosts, tokens, tokens_only, now
+        self.watch: TaskWatch[bytes] = TaskWatch(self._is_expired, REVALIDATION_SECONDS)
 
     def __call__(self, app: App) -> App:
-        async def door(scope: Scope, receive: Receive, send: Send) -> None:
+        async def authenticate(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "lifespan":
                 await app(scope, receive, send)
-            elif scope["type"] != "http":
-                await send({"type": "websocket.close", "code": 1008})  # nothing here speaks it
-            else:
-                caller = self.caller(scope)
-                if isinstance(caller, HttpResponse):
-                    await reply(send, caller)
-                else:
-                    scope.setdefault("state", {})["caller"] = caller
-                    await (app if caller.token is None else self._watched(app))(scope, receive, send)
+                return
+            if scope["type"] != "http":
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            caller = self._identify(scope)
+            if isinstance(caller, HttpResponse):
+                await asgi.reply(send, caller)
+                return
+            scope.setdefault("state", {})["caller"] = caller
+            if caller.token is None:
+                await app(scope, receive, send)
+                return
+            sender = ResponseSender(send)  # a request ends when its token is revoked or expires
+            expired = await self.watch.run(
+                asgi.header(scope, b"authorization"), app(scope, receive, sender), if_expired=asgi.TOKEN_NOT_VALID
+            )
+            if expired is not None:
+                await sender.finish(expired)
 
-        return door
+        return authenticate
 
-    def _watched(self, app: App) -> App:
-        """For as long as the token is valid. What is open under one that is revoked, or runs out, is ended."""
-
-        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
-            task = asyncio.current_task()
-            assert task is not None, "a server runs every request as a task"
-            answering = ResponseSender(send)
-            self.standing.begin(task, _shown(asked(scope["headers"])))
-            try:
-                await app(scope, receive, answering)
-            except asyncio.CancelledError:
-                if not self.standing.is_over(task):
-                    raise
-                task.uncancel()
-                await answering.finish(TOKEN_NOT_VALID)
-            finally:
-                self.standing.end(task)
-
-        return watched
-
-    def caller(self, scope: Scope) -> Caller | HttpResponse:
-        """Who this request is from, or why it goes no further."""
-        request, path = asked(scope["headers"]), scope["path"]
-        refused = misplaced(request, scope["method"], path, self._known, scope.get("server"))
-        if refused is not None:
-            return refused
-        if request.shown:
-            return self._holder(request)
+    def _identify(self, scope: Scope) -> Caller | HttpResponse:
+        headers, path = _read_headers(scope["headers"]), scope["path"]
+        refusal = _check_origin(headers, scope, self._hosts)
+        if refusal is not None:
+            return refusal
+        if headers.authorization:  # an invalid token is never treated as no token
+            return self._token_caller(headers.authorization)
         peer = scope.get("client")
-        if not self._tokens_only and not request.forwarded and is_loopback(peer[0] if peer else None):
+        if not self._tokens_only and not headers.is_forwarded and is_loopback(peer[0] if peer else None):
             return AT_HOME
-        return NOBODY if path in OPEN_TO_ALL or path.startswith(_STATIC) else TOKEN_NEEDED
+        return ANONYMOUS if path in PUBLIC_PATHS or path.startswith("/static/") else asgi.TOKEN_NEEDED
 
-    def _holder(self, request: RequestHeaders) -> Caller | HttpResponse:
-        """A token that is shown is looked at: one that is wrong never counts as none."""
-        scheme = request.shown[0].decode("latin-1").strip().partition(" ")[0]
-        if len(request.shown) != 1 or scheme.lower() != _BEARER or self._tokens is None:
-            return TOKEN_NOT_VALID
+    def _token_caller(self, values: list[bytes]) -> Caller | HttpResponse:
+        scheme, _, text = values[0].decode("latin-1").strip().partition(" ")
+        if len(values) != 1 or scheme.lower() != "bearer" or self._tokens is None:
+            return asgi.TOKEN_NOT_VALID
         try:
-            token = self._tokens.holder(_shown(request), self._now())
+            token = self._tokens.holder(text.strip(), self._now())
         except TelexError:
-            return TOKENS_UNREADABLE  # a stranger is not told the path, nor what is wrong with the file
-        return TOKEN_NOT_VALID if token is None else token.caller
+            return asgi.TOKENS_UNREADABLE  # without the path or the error, which are not for strangers
+        return asgi.TOKEN_NOT_VALID if token is None else token.caller
 
-    def _is_valid(self, text: str) -> bool:
-        """Still? Of a list that cannot be read for a moment nobody knows: whoever asks anew is told."""
-        assert self._tokens is not None, "nobody has come in with a token where there are none"
-        try:
-            return self._tokens.holder(text, self._now()) is not None
-        except TelexError:
-            return False
+    def _is_expired(self, authorization: bytes) -> bool:
+        return isinstance(self._token_caller([authorization]), HttpResponse)
 
 
-def _shown(request: RequestHeaders) -> str:
-    """The text of the token."""
-    return request.shown[0].decode("latin-1").strip().partition(" ")[2].strip()
+# --- Host and Origin --------------------------------------------------------------------------------------------------
+
+
+def allowed_hosts(port: int, names: Iterable[str] = (), address: str | None = None) -> AllowedHosts:
+    """Names of a hub on that port: on this machine, the address it listens on, and those that its operator gave it."""
+    own = [*_LOOPBACK_NAMES, *([bracketed(address)] if address and address not in _EVERY_ADDRESS else ())]
+    hosts: dict[str, tuple[str, ...]] = {
+        host: (f"http://{host}",) for name in own for host in _with_port(name, port, or_without=port == 80)
+    }
+    for name in names:  # a proxy may serve it with TLS, and on another port
+        for host in _with_port(name.lower(), port, or_without=True):
+            hosts[host] = (f"http://{host}", f"https://{host}")
+    return {host.encode(): frozenset(origin.encode() for origin in origins) for host, origins in hosts.items()}
+
+
+def _with_port(name: str, port: int, *, or_without: bool) -> list[str]:
+    has_port = name.rpartition(":")[2].isdecimal() and not name.endswith("]")
+    return [name] if has_port else [*([name] if or_without else []), f"{name}:{port}"]
+
+
+def bracketed(address: str) -> str:
+    """An address as it is written in a URL."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address.lower()
+
+
+class _RequestHeaders(NamedTuple):
+    hosts: list[bytes]
+    origins: list[bytes]
+    authorization: list[bytes]
+    fetch: dict[bytes, bytes]  # Sec-Fetch-…
+    is_forwarded: bool
+
+
+def _read_headers(headers: Iterable[Header]) -> _RequestHeaders:
+    hosts: list[bytes] = []
+    origins: list[bytes] = []
+    authorization: list[bytes] = []
+    fetch: dict[bytes, bytes] = {}
+    is_forwarded = False
+    for name, value in headers:
+        if name == b"host":
+            hosts.append(value.strip().lower())
+        elif name == b"authorization":
+            authorization.append(value)
+        elif name == b"origin":
+            origins.append(value.strip().lower())
+        elif name.startswith(b"sec-fetch-"):
+            fetch[name] = value.strip().lower()
+        elif name in _FORWARDED or name.startswith(b"x-forwarded-"):
+            is_forwarded = True
+    return _RequestHeaders(hosts, origins, authorization, fetch, is_forwarded)
+
+
+def _check_origin(headers: _RequestHeaders, scope: Scope, hosts: AllowedHosts) -> HttpResponse | None:
+    own = _own_origins(headers.hosts[0], hosts, scope.get("server")) if len(headers.hosts) == 1 else None
+    if own is None:
+        return asgi.HOST_NOT_ALLOWED
+    is_foreign = headers.fetch.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+    if any(origin not in own for origin in headers.origins) or (is_foreign and not _follows_link(headers, scope)):
+        return asgi.ORIGIN_NOT_ALLOWED
+    return None
+
+
+def _own_origins(host: bytes, hosts: AllowedHosts, server: tuple[str, int | None] | None) -> frozenset[bytes] | None:
+    """Origins of the hub's own pages under this host name. None: it is not a name of the hub.
+
+    The IP address that received the request counts as a name: DNS rebinding cannot forge it.
+    """
+    origins = hosts.get(host)
+    if origins is None and server is not None and host == f"{bracketed(server[0])}:{server[1]}".encode():
+        return frozenset((b"http://" + host,))
+    return origins
+
+
+def _follows_link(headers: _RequestHeaders, scope: Scope) -> bool:
+    """A person follows a link to the page, which shows nothing to the other site. A frame would."""
+    mode, destination = headers.fetch.get(b"sec-fetch-mode"), headers.fetch.get(b"sec-fetch-dest")
+    is_read = scope["path"] == "/" and scope["method"] in ("GET", "HEAD")
+    return is_read and mode == b"navigate" and destination == b"document"
+
+
+def is_loopback(peer: str | None) -> bool:
+    """Is the peer address, as the operating system reports it, this machine?"""
+    if peer is None or peer in ("127.0.0.1", "::1"):
+        return peer is not None
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+# --- names in arguments -----------------------------------------------------------------------------------------------
+
+
+def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] | Finding:
+    """The arguments with the name and role of the token, or why they are refused."""
+    if verb.may == "operator" and not caller.operator:
+        return _OPERATOR_ONLY
+    if caller.token is None or verb.acts is None:
+        return given
+    if caller.operator:
+        for name, value in ((verb.acts, caller.agent or HUMAN), (verb.by, HUMAN)):
+            if name is not None and _claim(given, name) is None:
+                given = given | _argument(verb, name, value)
+        return given
+    return _acting_agent(caller, caller.agent or "", verb, verb.acts, given)
+
+
+def _acting_agent(caller: Caller, agent: str, verb: Verb, acts: str, given: dict[str, Any]) -> dict[str, Any] | Finding:
+    if verb.by is not None:
+        by = _claim(given, verb.by)
+        if by is not None and normalised(by) != agent:
+            return _differs(agent, verb.by, by)
+        given = given | _argument(verb, verb.by, agent)
+    claimed = _claim(given, acts)
+    if claimed is not None and normalised(claimed) != agent:
+        if verb.by is None or caller.role not in LEADS:
+            return _differs(agent, acts, claimed)
+        is_human = HUMAN in (normalised(claimed), normalised(_claim(given, "role") or ""))
+        return _OPERATOR_ONLY if is_human else given
+    given = given | _argument(verb, acts, agent)
+    if "role" not in arguments(verb.name) or caller.role is None:
+        return given
+    role = _claim(given, "role")
+    if role is not None and normalised(role) != caller.role:
+        say = f"Leave role out: the token is bound to the role {caller.role}."
+        return Finding("role-claim-differs", "$.role", say, expected=caller.role, found=role[:60])
+    return given | _argument(verb, "role", caller.role)
+
+
+def _differs(agent: str, name: str, claimed: str) -> Finding:
+    say = f"Act as {agent}, or leave {name} out: the token is bound to that name."
+    return Finding(DIFFERS, f"$.{name}", say, expected=agent, found=claimed[:60])
+
+
+def _claim(given: dict[str, Any], name: str) -> str | None:
+    """A claimed name, from a query (a tuple) or from JSON. A value of another type matches no name."""
+    value = given.get(name)
+    if isinstance(value, tuple):
+        value = value[-1] if len(value) == 1 else "\0".join(value) or None
+    return value if isinstance(value, str) else None if value is None else "\0"
+
+
+def _argument(verb: Verb, name: str, value: str) -> dict[str, Any]:
+    return {name: value if verb.body == "json" else (value,)}

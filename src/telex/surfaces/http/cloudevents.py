@@ -22,8 +22,8 @@ from telex.model.message import Lease, Message
 from telex.ports.bus import MessageHistory
 from telex.ports.trace_context import TRACEPARENT, as_traceparent
 from telex.protocol import decoded, made, plain
-from telex.surfaces.http.asgi import App, ClientDisconnected, Receive, Scope, Send, body_of, header, reply
-from telex.surfaces.http.problem import JSON, REFUSED, HttpResponse, problem
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Receive, Scope, Send
 
 EVENT, BATCH, EITHER = "application/cloudevents+json", "application/cloudevents-batch+json", b"application/cloudevents"
 REQUIRED = ("id", "source", "specversion", "type")
@@ -40,19 +40,19 @@ class ReceivedEvent(NamedTuple):
 
 
 def cloudevents_middleware(app: App, limits: Limits) -> App:
-    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"] if scope["type"] == "http" else ""
-        if path == "/send" and header(scope, b"content-type").lower().startswith(EITHER):
-            answering = _send_event(app, limits, scope, receive)
-        elif _READ.fullmatch(path) and EITHER in header(scope, b"accept").lower():
-            answering = _read_events(app, scope, receive)
+    async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if path == "/send" and asgi.header(scope, b"content-type").lower().startswith(EITHER):
+            response = _send_event(app, limits, scope, receive)
+        elif _READ.fullmatch(path) and EITHER in asgi.header(scope, b"accept").lower():
+            response = _read_events(app, scope, receive)
         else:
             await app(scope, receive, send)
             return
         with suppress(ClientDisconnected):
-            await reply(send, await answering)
+            await asgi.reply(send, await response)
 
-    return handle
+    return asgi.http_middleware(handle)(app)
 
 
 def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | tuple[Finding, ...]:
@@ -105,28 +105,30 @@ def _data(parts: dict[str, msgspec.Raw]) -> bytes | Finding:
 
 
 async def _send_event(app: App, limits: Limits, scope: Scope, receive: Receive) -> HttpResponse:
-    kind = header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
+    kind = asgi.header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
     if kind != EVENT:
-        return problem(415, "not-one-of", f"Send {EVENT}: {kind[:60]} is not supported.")
-    body = await body_of(scope, receive, limits.message_bytes_max * 2)
+        return asgi.problem(415, "not-one-of", f"Send {EVENT}: {kind[:60]} is not supported.")
+    body = await asgi.read_body(scope, receive, limits.message_bytes_max * 2)
     if isinstance(body, HttpResponse):
         return body
     event = read_event(body, limits)
     if not isinstance(event, ReceivedEvent):
         more = {"accepted": False, "state": "refused", "findings": plain(event)}
-        return problem(REFUSED, event[0].code, f"{event[0].path}: {event[0].say}", **more)
+        return asgi.problem(asgi.REFUSED, event[0].code, f"{event[0].path}: {event[0].say}", **more)
     query = b"&".join(part for part in (scope["query_string"], urlencode(event.fields).encode()) if part)
     headers = [(name, value) for name, value in scope["headers"] if name not in _REPLACED_HEADERS]
     headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(event.raw))]
-    if as_traceparent(event.traceparent) and not header(scope, TRACEPARENT.encode()):
+    if as_traceparent(event.traceparent) and not asgi.header(scope, TRACEPARENT.encode()):
         headers.append((TRACEPARENT.encode(), str(event.traceparent).encode()))
-    return await _call(app, dict(scope) | {"query_string": query, "headers": headers}, event.raw, receive)
+    return await _call(
+        app, dict(scope) | {"query_string": query, "headers": headers}, asgi.with_body(event.raw, receive)
+    )
 
 
 async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse:
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
-    answer = await _call(app, dict(scope) | {"headers": headers}, None, receive)
-    if (answer.status, answer.kind) != (200, JSON):
+    answer = await _call(app, dict(scope) | {"headers": headers}, receive)
+    if (answer.status, answer.kind) != (200, asgi.JSON):
         return answer
     tree = decoded(answer.body)["answer"]
     if scope["path"] == "/receive":
@@ -181,19 +183,15 @@ def _timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-async def _call(app: App, scope: Scope, body: bytes | None, receive: Receive) -> HttpResponse:
-    """The app's answer; `body` replaces the body that was read already."""
-    bodies, parts, start = [body] if body is not None else [], [b""], dict[str, Any]()
-
-    async def receive_body() -> Any:
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
+async def _call(app: App, scope: Scope, receive: Receive) -> HttpResponse:
+    parts, start = [b""], dict[str, Any]()
 
     async def collect(message: Any) -> None:
         if message["type"] == "http.response.start":
             start.update(message)
         parts.append(message.get("body", b""))
 
-    await app(scope, receive_body, collect)
+    await app(scope, receive, collect)
     if not start:
         raise ClientDisconnected
     headers = dict(start["headers"])

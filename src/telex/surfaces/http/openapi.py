@@ -1,4 +1,4 @@
-"""What can be asked of the hub, for machines: an OpenAPI 3.1 document, made from the table of verbs and the values."""
+"""OpenAPI 3.1 document of the hub, generated from the table of verbs and the types of their values."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from telex.ports.bus import Receipt
 from telex.protocol.codec import optional
 from telex.protocol.schema import REFERENCE, SchemaBuilder
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
-from telex.surfaces.http.problem import JSON, PROBLEM
-from telex.surfaces.http.routes_extra import CHECK, LETTERS, SVG, CheckResponse
+from telex.surfaces.http.asgi import EVENT_STREAM, JSON, PROBLEM
+from telex.surfaces.http.routes_extra import BATCH_ARGUMENTS, CHECK_ARGUMENTS, SVG, CheckResponse
 
 PROBLEMS = {
     400: "the arguments are wrong; findings say where",
@@ -27,21 +27,23 @@ PROBLEMS = {
     431: "the URL or the headers are too long",
     503: "the store is unavailable, or the outcome is unknown: try again, a send with the same id",
 }
-SECRET = "token"
-_PROBLEM_NAME = "Problem"
-_PROBLEM_REFERENCE = {"$ref": REFERENCE.format(_PROBLEM_NAME)}
+_PROBLEM_REFERENCE = {"$ref": REFERENCE.format("Problem")}
+_JSON = JSON.decode()
+_TEXT = {"schema": {"type": "string"}}
+_MESSAGE_BODY = {"required": True, "content": {"application/json": {"schema": {}}, "text/markdown": {"schema": {}}}}
+Schema = dict[str, Any]
 
 
-def document() -> dict[str, Any]:
+def document() -> Schema:
     from telex import __version__
 
     schemas = SchemaBuilder()
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Schema] = {}
     for verb in VERBS.values():
         paths.setdefault(verb.path, {})[verb.method.lower()] = _operation(verb, schemas)
-    for path, method, operation in _others(schemas):
+    for path, method, operation in _other_operations(schemas):
         paths.setdefault(path, {})[method] = operation
-    schemas.named[_PROBLEM_NAME] = _problem(schemas)
+    schemas.named["Problem"] = _problem(schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -52,40 +54,38 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": dict(sorted(schemas.named.items())),
-            "securitySchemes": {SECRET: {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{SECRET: []}, {}],
+        "security": [{"token": []}, {}],
     }
 
 
-def _operation(verb: Verb, schemas: SchemaBuilder) -> dict[str, Any]:
+def _operation(verb: Verb, schemas: SchemaBuilder) -> Schema:
     wanted = arguments(verb.name)
     in_path = [name for name in wanted if f"{{{name}}}" in verb.path]
-    operation: dict[str, Any] = {"operationId": verb.name, "summary": summary(verb.name), "tags": [verb.group]}
     in_query = [] if verb.body == "json" else [name for name in wanted if name not in in_path]
+    operation: Schema = {"operationId": verb.name, "summary": summary(verb.name), "tags": [verb.group]}
     parameters = [_parameter(wanted[name], "path", schemas) for name in in_path]
     parameters += [_parameter(wanted[name], "query", schemas, verb.acts) for name in in_query]
     if parameters:
         operation["parameters"] = parameters
-    if verb.body == "json":
-        operation["requestBody"] = _json_body(_object(wanted, schemas, verb.acts))
-    elif verb.body == "message":
-        operation["requestBody"] = _message_body()
+    if verb.body != "none":
+        operation["requestBody"] = _MESSAGE_BODY if verb.body == "message" else _json_body(wanted, schemas, verb.acts)
     answer = schemas.of(answer_kind(verb.name))
     if verb.name in LOOKED_AT:
-        beside = {"type": "object", "properties": {RENDERED: schemas.of(Rendering | None)}, "required": [RENDERED]}
-        answer = {"allOf": [answer, beside]}
-    good = _content(_wrapped(answer) if is_wrapped(verb.name) else answer)
+        rendering = {"type": "object", "properties": {RENDERED: schemas.of(Rendering | None)}, "required": [RENDERED]}
+        answer = {"allOf": [answer, rendering]}
+    content: Schema = {_JSON: {"schema": _wrapped(answer) if is_wrapped(verb.name) else answer}}
     if verb.name == "events":
-        good["content"]["text/event-stream"] = {"schema": {"type": "string"}}
-    done = {"200": good | {"description": "done now or before"}}
+        content[EVENT_STREAM.decode()] = _TEXT
+    responses = {"200": {"description": "done now or before", "content": content}}
     if verb.created:
-        done["201"] = good | {"description": "accepted and stored"}
-    operation["responses"] = done | _problems()
-    return operation
+        responses["201"] = {"description": "accepted and stored", "content": content}
+    return operation | {"responses": responses | _problems()}
 
 
-def _parameter(argument: Argument, place: str, schemas: SchemaBuilder, acts: str | None = None) -> dict[str, Any]:
+def _parameter(argument: Argument, place: str, schemas: SchemaBuilder, acts: str | None = None) -> Schema:
+    """`acts` is the argument that names the caller, which a token does already."""
     schema = schemas.of(optional(argument.kind) or argument.kind)
     if place == "path":
         schema["minLength"] = 1
@@ -93,36 +93,19 @@ def _parameter(argument: Argument, place: str, schemas: SchemaBuilder, acts: str
     return {"name": argument.name, "in": place, "required": required, "schema": schema}
 
 
-def _object(wanted: dict[str, Argument], schemas: SchemaBuilder, acts: str | None) -> dict[str, Any]:
-    """`acts` names who acts, which a token says already."""
+def _json_body(wanted: dict[str, Argument], schemas: SchemaBuilder, acts: str | None) -> Schema:
     properties = {name: schemas.of(argument.kind) for name, argument in wanted.items()}
     required = [name for name, argument in wanted.items() if argument.required and name != acts]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {"required": bool(required), "content": {_JSON: {"schema": schema}}}
 
 
-def _json_body(schema: dict[str, Any]) -> dict[str, Any]:
-    needed = bool(schema["required"])  # where nothing has to be said, no body is as good as an empty object
-    return {"required": needed, "content": {JSON.decode(): {"schema": schema}}}
-
-
-def _message_body() -> dict[str, Any]:
-    """The message itself, in whatever form its dialect has."""
-    return {
-        "required": True,
-        "content": {"application/json": {"schema": {}}, "text/markdown": {"schema": {}}},
-    }
-
-
-def _content(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": "done", "content": {JSON.decode(): {"schema": schema}}}
-
-
-def _problems() -> dict[str, Any]:
+def _problems() -> Schema:
     content = {PROBLEM.decode(): {"schema": _PROBLEM_REFERENCE}}
-    return {str(status): {"description": say, "content": content} for status, say in PROBLEMS.items()}
+    return {str(status): {"description": text, "content": content} for status, text in PROBLEMS.items()}
 
 
-def _problem(schemas: SchemaBuilder) -> dict[str, Any]:
+def _problem(schemas: SchemaBuilder) -> Schema:
     texts = {name: {"type": "string"} for name in ("type", "title", "detail", "code")}
     findings = {"type": "array", "items": schemas.of(Finding)}
     return {
@@ -133,50 +116,55 @@ def _problem(schemas: SchemaBuilder) -> dict[str, Any]:
     }
 
 
-def _others(schemas: SchemaBuilder) -> list[tuple[str, str, dict[str, Any]]]:
-    """What is no verb of the bus."""
-    sent = {"type": "array", "items": {"anyOf": [schemas.of(Receipt), _PROBLEM_REFERENCE]}}
-    picture = {"description": "a picture", "content": {SVG.decode(): {"schema": {"type": "string"}}}}
-    numbers = {"description": "metrics for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    check = {
-        **_other("check", "Check a message. Nothing is stored.", "messages"),
-        "parameters": [_parameter(argument, "query", schemas) for argument in CHECK.values()],
-        "requestBody": _message_body(),
-    }
-    many = {
-        **_other("send_many", "Send many messages. Each gets its own receipt, in order.", "messages"),
-        "requestBody": _json_body(_object(LETTERS, schemas, "sender")),
-    }
-    drawn = {
-        **_other("picture", "A conversation as a sequence diagram.", "the record"),
-        "parameters": [_parameter(arguments("trace")["correlation"], "path", schemas)],
-    }
+def _other_operations(schemas: SchemaBuilder) -> list[tuple[str, str, Schema]]:
+    """Path, method and operation of everything that is not a verb."""
+    hub, messages = "the hub", "messages"
+    batch = {"type": "array", "items": {"anyOf": [schemas.of(Receipt), _PROBLEM_REFERENCE]}}
+    check_arguments = [_parameter(argument, "query", schemas) for argument in CHECK_ARGUMENTS.values()]
+    check = _other("check", "Check a message. Nothing is stored.", messages, schemas.of(CheckResponse))
+    send_many = _other(
+        "send_many", "Send many messages. Each gets its own receipt, in order.", messages, _wrapped(batch)
+    )
+    picture = _other(
+        "picture",
+        "A conversation as a sequence diagram.",
+        "the record",
+        None,
+        media_type=SVG.decode(),
+        description="a picture",
+    )
+    metrics = _other(
+        "metrics", "Metrics for Prometheus.", hub, None, media_type="text/plain", description="metrics for Prometheus"
+    )
+    ready = _other("ready", "Is the hub up, and is its store available?", hub, _flag("ready"))
+    correlation = [_parameter(arguments("trace")["correlation"], "path", schemas)]
     return [
-        ("/check", "post", _answered(check, _content(schemas.of(CheckResponse)))),
-        ("/send/batch", "post", _answered(many, _content(_wrapped(sent)))),
-        ("/trace/{correlation}/picture", "get", _answered(drawn, picture)),
-        ("/healthz", "get", _answered(_other("alive", "Is the hub up?"), _content(_flag("alive")))),
-        (
-            "/readyz",
-            "get",
-            _answered(_other("ready", "Is the hub up, and is its store available?"), _content(_flag("ready"))),
-        ),
-        ("/openapi.json", "get", _answered(_other("openapi", "This document."), _content({"type": "object"}))),
-        ("/metrics", "get", _answered(_other("metrics", "Metrics for Prometheus."), numbers)),
+        ("/check", "post", check | {"parameters": check_arguments, "requestBody": _MESSAGE_BODY}),
+        ("/send/batch", "post", send_many | {"requestBody": _json_body(BATCH_ARGUMENTS, schemas, "sender")}),
+        ("/trace/{correlation}/picture", "get", picture | {"parameters": correlation}),
+        ("/healthz", "get", _other("alive", "Is the hub up?", hub, _flag("alive"))),
+        ("/readyz", "get", ready),
+        ("/openapi.json", "get", _other("openapi", "This document.", hub, {"type": "object"})),
+        ("/metrics", "get", metrics),
     ]
 
 
-def _other(name: str, say: str, group: str = "the hub") -> dict[str, Any]:
-    return {"operationId": name, "summary": say, "tags": [group]}
+def _other(
+    name: str,
+    text: str,
+    group: str,
+    schema: Schema | None,  # None: text
+    media_type: str = _JSON,
+    description: str = "done",
+) -> Schema:
+    content = {media_type: _TEXT if schema is None else {"schema": schema}}
+    responses = {"200": {"description": description, "content": content}, **_problems()}
+    return {"operationId": name, "summary": text, "tags": [group], "responses": responses}
 
 
-def _answered(operation: dict[str, Any], good: dict[str, Any]) -> dict[str, Any]:
-    return operation | {"responses": {"200": good, **_problems()}}
-
-
-def _flag(name: str) -> dict[str, Any]:
+def _flag(name: str) -> Schema:
     return {"type": "object", "properties": {name: {"type": "boolean"}}, "required": [name]}
 
 
-def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+def _wrapped(schema: Schema) -> Schema:
     return {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}

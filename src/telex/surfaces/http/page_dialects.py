@@ -1,4 +1,4 @@
-"""Dialects for the page's forms: types, fields and who may send them."""
+"""Dialects for the forms of the page: types, fields and who may send them."""
 
 from typing import Any
 
@@ -21,57 +21,35 @@ from telex.dialects.schema import (
 from telex.generate.json_schema import type_schema
 from telex.generate.type_view import addressed_fields, meaning
 
+_DIALECT = ("name", "version", "purpose", "form", "roles", "payload", "addresses", "wire")
+_TYPE = ("name", "purpose", "senders", "receivers", "priority", "reply", "sections", "example", "body_example")
 Facts = dict[str, Any]
 
 
 def dialects_facts(dialects: tuple[Dialect, ...]) -> list[Facts]:
-    return [_dialect(dialect) for dialect in dialects]
-
-
-def _dialect(dialect: Dialect) -> Facts:
-    return {
-        "name": dialect.name,
-        "version": dialect.version,
-        "purpose": dialect.purpose,
-        "form": dialect.form,
-        "roles": dialect.roles,
-        "payload": dialect.payload,
-        "addresses": dialect.addresses,
-        "wire": dialect.wire,
-        "types": [_type(dialect, message_type) for message_type in dialect.types.values()],
-    }
-
-
-def _type(dialect: Dialect, type_: MessageType) -> Facts:
-    return {
-        "name": type_.name,
-        "purpose": type_.purpose,
-        "senders": type_.senders,
-        "receivers": type_.receivers,
-        "priority": type_.priority,
-        "reply": type_.reply,
-        "sections": type_.sections,
-        "fields": _fields(addressed_fields(dialect, type_), dialect),
-        "example": type_.example,
-        "body_example": type_.body_example,
-        "schema": type_schema(dialect, type_),
-    }
-
-
-def _fields(fields: Fields, dialect: Dialect | None = None) -> list[Facts]:
     return [
-        {
-            "name": name,
-            "required": field.required,
-            **_kind(field.kind),
-            **({"meaning": words} if dialect is not None and (words := meaning(dialect, name)) else {}),
-        }
-        for name, field in fields.items()
+        {name: getattr(dialect, name) for name in _DIALECT}
+        | {"types": [_type_facts(dialect, type_) for type_ in dialect.types.values()]}
+        for dialect in dialects
     ]
 
 
-def _kind(kind: Kind) -> Facts:
-    """What a form has to know: which input it takes, and between which bounds."""
+def _type_facts(dialect: Dialect, type_: MessageType) -> Facts:
+    fields = _fields_facts(addressed_fields(dialect, type_), dialect)
+    return {name: getattr(type_, name) for name in _TYPE} | {"fields": fields, "schema": type_schema(dialect, type_)}
+
+
+def _fields_facts(fields: Fields, dialect: Dialect | None = None) -> list[Facts]:
+    """Fields with their meanings, which only fields at the top level have."""
+    facts = []
+    for name, field in fields.items():
+        text = meaning(dialect, name) if dialect is not None else None
+        own = {"name": name, "required": field.required, **_kind_facts(field.kind)}
+        facts.append(own | {"meaning": text} if text else own)
+    return facts
+
+
+def _kind_facts(kind: Kind) -> Facts:
     match kind:
         case Text(may_be_empty, characters_max, _):
             return {"kind": "text", "may_be_empty": may_be_empty, "maximum": characters_max}
@@ -84,11 +62,11 @@ def _kind(kind: Kind) -> Facts:
         case Timestamp():
             return {"kind": "moment"}
         case ListOf(item):
-            return {"kind": "list", "item": _kind(item)}
+            return {"kind": "list", "item": _kind_facts(item)}
         case MapOf(value):
-            return {"kind": "map", "item": _kind(value)}
+            return {"kind": "map", "item": _kind_facts(value)}
         case Group(fields):
-            return {"kind": "group", "fields": _fields(fields)}
+            return {"kind": "group", "fields": _fields_facts(fields)}
         case Anything():
             return {"kind": "any"}
-    raise AssertionError(f"{kind} is no kind of field")
+    raise AssertionError(f"unknown kind of field: {kind}")

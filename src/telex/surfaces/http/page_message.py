@@ -1,6 +1,13 @@
-"""One message for the page: its content, its text sanitised, its findings and its history."""
+"""One message for the page: content, sanitised text, findings, history and renderings.
 
-from typing import Any
+Its text is markdown, in two independent layers: the renderer accepts no HTML, and its output is cleaned with an
+allow-list. No images, no styles, no ids that a script could find; a link leads to a visible outside address, or is
+removed.
+"""
+
+from contextlib import aclosing
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import NotFound
@@ -10,34 +17,37 @@ from telex.model.roster import ONE_OF_ROLE
 from telex.ports.bus import Bus, MessageHistory
 from telex.ports.store import Query
 from telex.protocol import plain
-from telex.surfaces.http.event_history import happenings
-from telex.surfaces.http.page_markup import Markup, markup
-from telex.surfaces.http.page_refusals import explained
+from telex.surfaces.http.page_stats import explanation
 from telex.validation.check import CheckPolicy, CheckResult, check
 
-RAW_BYTES_MAX = 65_536  # of one text on the page; what is longer is cut, and said to be
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+CHARACTERS_MAX = 20_000  # of rendered text: hostile text of this length takes a fifth of a second
+NESTING_MAX = 20  # levels of quotes and lists
+RAW_BYTES_MAX = 65_536  # of one text on the page
 TREE_BYTES_MAX = 262_144  # a larger message is shown as text only
 READERS_MAX = 50
-NUMBER_MAX = 2**63 - 1  # no store counts any further
+SEQ_MAX = 2**63 - 1
+_BLOCKS = ("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "ul", "ol", "li")
+TAGS = {*_BLOCKS, "a", "strong", "em", "s", "code", "table", "thead", "tbody", "tr", "th", "td"}
+SCHEMES = ("http://", "https://", "mailto:")
+_TYPE = ("purpose", "priority", "reply", "senders", "receivers")
 Facts = dict[str, Any]
 
 
-async def message_facts(bus: Bus, desk: CheckPolicy, seq: int) -> Facts:
-    """Everything about the message of that number.
-
-    Raises:
-        NotFound: there is none.
-    """
-    message = await message_of(bus, seq)
-    story = next((history for history in await bus.why(message.id) if history.message.seq == seq), None)
-    if story is None:
-        raise _no_such(seq)
-    checked = check(message.raw, desk, as_role=message.role, as_name=message.sender)
-    dialect, type_ = kind_of(message, desk)
+async def message_facts(bus: Bus, policy: CheckPolicy, seq: int) -> Facts:
+    """Everything about the message with this sequence number. Raises NotFound."""
+    message = await _message(bus, seq)
+    history = next((history for history in await bus.why(message.id) if history.message.seq == seq), None)
+    if history is None:
+        raise no_such_message(seq)
+    checked = check(message.raw, policy, as_role=message.role, as_name=message.sender)
+    dialect, type_ = kind_of(message, policy)
     text, cut = text_of(message.raw)
     shown, html_of = _markup_of(message, dialect, type_, checked)
-    findings = _findings(story)
-    codes = dict.fromkeys(one["code"] for one in (*findings, *(finding._asdict() for finding in checked.findings)))
+    findings = _findings(history)
+    codes = dict.fromkeys([*(row["code"] for row in findings), *(finding.code for finding in checked.findings)])
     return {
         "message": {name: value for name, value in plain(message).items() if name != "raw"},
         "raw": text,
@@ -50,77 +60,57 @@ async def message_facts(bus: Bus, desk: CheckPolicy, seq: int) -> Facts:
         "html_cut": shown.cut,
         "findings": findings,
         "check": _check_facts(checked),
-        "explanations": {code: told for code in codes if (told := explained(code))},
+        "explanations": {code: explained for code in codes if (explained := explanation(code))},
         "about": _about(dialect, type_),
-        "state": story.state,
-        "answer_by": story.answer_by,
-        "deliveries": story.deliveries,
-        "events": story.events,
-        "renderings": await _renderings(bus, story),
+        "state": history.state,
+        "answer_by": history.answer_by,
+        "deliveries": history.deliveries,
+        "events": history.events,
+        "renderings": await _renderings(bus, history),
     }
 
 
-async def message_of(bus: Bus, seq: int) -> Message:
-    """The number of a message is that of the event which brought it."""
-    if seq > NUMBER_MAX:
-        raise _no_such(seq)
-    async with happenings(bus, Query(after=seq - 1, kinds=BRINGING)) as events:
-        async for event, message in events:
-            if event.seq == seq and message is not None:
-                return message
-            break
-    raise _no_such(seq)
+async def _message(bus: Bus, seq: int) -> Message:
+    if seq <= SEQ_MAX:
+        async with aclosing(bus.events(Query(after=seq - 1, kinds=BRINGING))) as events:
+            async for event, message in events:
+                if event.seq == seq and message is not None:
+                    return message
+                break
+    raise no_such_message(seq)
 
 
-def _no_such(seq: int) -> NotFound:
+def no_such_message(seq: int | str) -> NotFound:
     return NotFound(f"no message has the number {seq}: it was never sent here or is no longer stored.")
 
 
-def kind_of(message: Message, desk: CheckPolicy) -> tuple[Dialect | None, MessageType | None]:
-    dialect = next((dialect for dialect in desk.dialects if dialect.name == message.dialect), None)
+def kind_of(message: Message, policy: CheckPolicy) -> tuple[Dialect | None, MessageType | None]:
+    dialect = next((dialect for dialect in policy.dialects if dialect.name == message.dialect), None)
     return dialect, dialect.types.get(message.type or "") if dialect is not None else None
 
 
 def text_of(raw: bytes) -> tuple[str, bool]:
-    """As text, whatever the bytes, and whether there is more of it."""
+    """The bytes as text, and whether it was cut."""
     return raw[:RAW_BYTES_MAX].decode("utf-8", "backslashreplace"), len(raw) > RAW_BYTES_MAX
 
 
-def read_tree(message: Message, desk: CheckPolicy) -> Any:
-    """Content of the message; None for plain text, or if it is too large to show."""
-    return _tree(message, check(message.raw, desk, as_role=message.role, as_name=message.sender))
+def read_tree(message: Message, policy: CheckPolicy) -> Any:
+    """Fields of the message; None for plain text, or if it is too large to show."""
+    return _tree(message, check(message.raw, policy, as_role=message.role, as_name=message.sender))
 
 
 def _tree(message: Message, checked: CheckResult) -> Any:
-    read = checked.outcome in ("message", "control") and checked.tree
-    return checked.tree if read and len(message.raw) <= TREE_BYTES_MAX else None
+    is_shown = checked.outcome in ("message", "control") and len(message.raw) <= TREE_BYTES_MAX
+    return checked.tree or None if is_shown else None
 
 
-def _markup_of(
-    message: Message, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
-) -> tuple[Markup, str]:
-    """Markdown of a message: its body, or a rendering if it has none."""
-    if checked.body is not None and checked.outcome == "message":
-        return markup(checked.body), "body"
-    if dialect is None or type_ is None or checked.outcome != "message":
-        return markup(text_of(message.raw)[0]), "text"
-    from telex.translation.markdown import render
-    from telex.translation.result import MessageHeader
-
-    header = MessageHeader(message.id, message.at, message.sender, message.role, recipient=message.to)
-    header = header._replace(correlation=message.correlation, reply_to=message.reply_to)
-    return markup(render(checked.tree, dialect, type_, header)), "told"
-
-
-def _findings(story: MessageHistory) -> list[Facts]:
-    """Findings from when it was received."""
-    brought = next((event for event in story.events if event.kind in BRINGING), None)
-    said = detail_of(brought).get("findings") if brought is not None else None
-    return (
-        [finding for finding in said if isinstance(finding, dict) and finding.get("code")]
-        if isinstance(said, list)
-        else []
-    )
+def _findings(history: MessageHistory) -> list[Facts]:
+    """Findings from when it was sent."""
+    accepted = next((event for event in history.events if event.kind in BRINGING), None)
+    findings = detail_of(accepted).get("findings") if accepted is not None else None
+    if not isinstance(findings, list):
+        return []
+    return [finding for finding in findings if isinstance(finding, dict) and finding.get("code")]
 
 
 def _check_facts(checked: CheckResult) -> Facts:
@@ -138,28 +128,20 @@ def _check_facts(checked: CheckResult) -> Facts:
 def _about(dialect: Dialect | None, type_: MessageType | None) -> Facts | None:
     if dialect is None or type_ is None:
         return None
-    return {
-        "dialect": dialect.name,
-        "version": dialect.version,
-        "form": dialect.form,
-        "purpose": type_.purpose,
-        "priority": type_.priority,
-        "reply": type_.reply,
-        "senders": type_.senders,
-        "receivers": type_.receivers,
-    }
+    about = {"dialect": dialect.name, "version": dialect.version, "form": dialect.form}
+    return about | {name: getattr(type_, name) for name in _TYPE}
 
 
-async def _renderings(bus: Bus, story: MessageHistory) -> list[Facts]:
+async def _renderings(bus: Bus, history: MessageHistory) -> list[Facts]:
     """Renderings for readers of other dialects."""
-    readers = dict.fromkeys(delivery.holder or delivery.inbox for delivery in story.deliveries)
-    found = []
+    readers = dict.fromkeys(delivery.holder or delivery.inbox for delivery in history.deliveries)
+    facts = []
     for reader in list(readers)[:READERS_MAX]:
-        made = await _rendering(bus, story.message, reader)
-        if made is not None:
-            text, cut = text_of(made.raw)
-            found.append({**made._asdict(), "raw": text, "cut": cut, "agent": reader})
-    return found
+        rendering = await _rendering(bus, history.message, reader)
+        if rendering is not None:
+            text, cut = text_of(rendering.raw)
+            facts.append({**rendering._asdict(), "raw": text, "cut": cut, "agent": reader})
+    return facts
 
 
 async def _rendering(bus: Bus, message: Message, reader: str) -> Rendering | None:
@@ -167,5 +149,74 @@ async def _rendering(bus: Bus, message: Message, reader: str) -> Rendering | Non
         return None
     try:
         return await bus.rendering(message, agent=reader)
-    except NotFound:  # it waits for a role without members
+    except NotFound:  # a role without members
         return None
+
+
+# --- markup -----------------------------------------------------------------------------------------------------------
+
+
+class Markup(NamedTuple):
+    html: str
+    cut: bool
+
+
+def _markup_of(
+    message: Message, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
+) -> tuple[Markup, str]:
+    """Markup of the body, or of a rendering if the message has none; and which of the two it is."""
+    if checked.body is not None and checked.outcome == "message":
+        return markup(checked.body), "body"
+    if dialect is None or type_ is None or checked.outcome != "message":
+        return markup(text_of(message.raw)[0]), "text"
+    from telex.translation.markdown import render
+    from telex.translation.result import MessageHeader
+
+    header = MessageHeader(message.id, message.at, message.sender, message.role, recipient=message.to)
+    header = header._replace(correlation=message.correlation, reply_to=message.reply_to)
+    return markup(render(checked.tree, dialect, type_, header)), "told"
+
+
+def markup(text: str) -> Markup:
+    """Markdown as sanitised HTML."""
+    import nh3
+
+    rendered = _renderer().render(_visible(text[:CHARACTERS_MAX]))
+    clean = nh3.clean(
+        rendered,
+        tags=TAGS,
+        clean_content_tags={"script", "style"},
+        attributes={"a": {"href"}, "ol": {"start"}},
+        attribute_filter=_allowed_value,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="nofollow noopener noreferrer",
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        strip_comments=True,
+    )
+    return Markup(clean, len(text) > CHARACTERS_MAX)
+
+
+@cache
+def _renderer() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    options = {"html": False, "linkify": False, "typographer": False, "maxNesting": NESTING_MAX}
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable("image")
+
+
+def _allowed_value(tag: str, name: str, value: str) -> str | None:
+    if (tag, name) == ("a", "href"):
+        return value if value.lower().startswith(SCHEMES) else None
+    return value if (tag, name) in (("ol", "start"), ("a", "rel"), ("a", "target")) else None
+
+
+def _visible(text: str) -> str:
+    """The text with invisible characters escaped, such as those that reverse the direction of a line."""
+    if text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char if char.isprintable() or char in "\n\t\u00a0" else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")

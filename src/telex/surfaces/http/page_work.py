@@ -1,39 +1,40 @@
-"""Work state for the page: approvals, escalations, contracts, shutdowns."""
+"""Work state for the page: approvals, escalations, contracts, shutdowns, dead letters."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from telex.dialects.schema import Dialect
 from telex.model.contracts import Plan
 from telex.model.escalation import Escalation, waits_for_ever
+from telex.model.event import detail_of
 from telex.model.roster import ONE_OF_ROLE, TELEX, Member, roster_of
 from telex.model.shutdown import NO_SHUTDOWNS, STATES, TOPIC, UNSETTLED, MemberShutdown, ShutdownState
-from telex.ports.bus import Bus, MessageHistory, Presence
+from telex.ports.bus import Bus
 from telex.surfaces.http.page_message import kind_of, read_tree, text_of
-from telex.surfaces.http.page_refusals import RefusalStats
-from telex.surfaces.http.size_limits import within_bytes
+from telex.surfaces.http.page_stats import RefusalStats
+from telex.surfaces.size_limits import within_bytes
 from telex.validation.check import CheckPolicy
 from telex.work.approvals import Approval, answerers, answering
 from telex.work.shutdown_progress import in_progress
 
-SHOWN_MAX = 200  # of one kind; a longer list would not help a human
+SHOWN_MAX = 200  # rows of one kind
 CALLS_MAX = 5
 Facts = dict[str, Any]
 
 # --- approvals --------------------------------------------------------------------------------------------------------
 
 
-async def approvals_facts(bus: Bus, desk: CheckPolicy, now: float) -> list[Facts]:
-    """Open requests, most urgent first, with deadline and who may answer."""
+async def approvals_facts(bus: Bus, policy: CheckPolicy, now: float) -> list[Facts]:
+    """Open requests, most urgent first, with deadline and possible answerers."""
     state: dict[str, Approval] = await bus.work_state("approval")
-    waiting = [approval for approval in state.values() if approval.waits]
-    seconds = desk.limits.request_seconds
+    seconds = policy.limits.request_seconds
     rows = sorted(
-        (_deadline(approval, seconds), approval.request.at, approval.request.id, approval) for approval in waiting
+        (_deadline(approval, seconds), approval.request.at, approval.request.id, approval)
+        for approval in state.values()
+        if approval.waits
     )
     members = [presence.member for presence in await bus.roster()] if rows else []
     return [
-        {**await _approval(bus, desk, approval, members), "deadline": deadline, "overdue": deadline <= now}
+        {**await _approval(bus, policy, approval, members), "deadline": deadline, "overdue": deadline <= now}
         for deadline, _, _, approval in rows[:SHOWN_MAX]
     ]
 
@@ -44,14 +45,14 @@ def _deadline(approval: Approval, seconds: float) -> float:
     return own if own is not None and own > at else at + seconds
 
 
-async def _approval(bus: Bus, desk: CheckPolicy, approval: Approval, members: list[Member]) -> Facts:
+async def _approval(bus: Bus, policy: CheckPolicy, approval: Approval, members: list[Member]) -> Facts:
     request = approval.request
-    dialect = next((dialect for dialect in desk.dialects if dialect.name == request.dialect), None)
-    asks = await _asked_with(bus, desk, request.id, request.by)
-    return {**request._asdict(), **_answering(approval, dialect, members), **asks}
+    dialect = next((dialect for dialect in policy.dialects if dialect.name == request.dialect), None)
+    content = await _content(bus, policy, request.id, request.by)
+    return {**request._asdict(), **_answer_facts(approval, dialect, members), **content}
 
 
-def _answering(approval: Approval, dialect: Dialect | None, members: list[Member]) -> Facts:
+def _answer_facts(approval: Approval, dialect: Dialect | None, members: list[Member]) -> Facts:
     """Who may answer, and the optional fields of an answer in this dialect."""
     words = answering(approval.request, {dialect.name: dialect}) if dialect is not None else None
     if words is None:
@@ -61,86 +62,70 @@ def _answering(approval: Approval, dialect: Dialect | None, members: list[Member
     return {"may_answer": answerers(approval.request, words, members), "takes": takes}
 
 
-async def _asked_with(bus: Bus, desk: CheckPolicy, id_: str, sender: str) -> Facts:
-    """The request's message: its sequence number and content."""
-    story = _last(
-        [history for history in await bus.why(id_) if history.message.sender == sender and not history.message.refused]
-    )
-    if story is None:
+async def _content(bus: Bus, policy: CheckPolicy, id_: str, sender: str) -> Facts:
+    """Sequence number and fields of the last accepted message with this id."""
+    messages = [history.message for history in await bus.why(id_)]
+    message = next((one for one in reversed(messages) if one.sender == sender and not one.refused), None)
+    if message is None:
         return {"seq": None, "says": None}
-    dialect, _ = kind_of(story.message, desk)
-    tree = read_tree(story.message, desk)
+    dialect, _ = kind_of(message, policy)
+    tree = read_tree(message, policy)
     own = tree.get(dialect.payload) if dialect is not None and dialect.payload and isinstance(tree, dict) else tree
-    return {"seq": story.message.seq, "says": own}
-
-
-def _last(stories: list[MessageHistory]) -> MessageHistory | None:
-    return stories[-1] if stories else None
+    return {"seq": message.seq, "says": own}
 
 
 # --- escalations ------------------------------------------------------------------------------------------------------
 
 
-async def escalations_facts(bus: Bus, desk: CheckPolicy) -> list[Facts]:
-    """What was handed up and waits, oldest first, with whom an answer goes to."""
-    escalations = await bus.escalations()
-    return [
-        {
-            **escalation._asdict(),
-            "with": escalation.now.to,
-            "step": escalation.now.id,
-            "climbs_at": escalation.now.due_at
-            if escalation.now.due_at is not None and not waits_for_ever(escalation.now.due_at)
-            else None,
-            "answer_to": await _whom(bus, escalation),
-            **await _asked_with(bus, desk, escalation.now.id, TELEX if len(escalation.rungs) > 1 else escalation.by),
-        }
-        for escalation in escalations[:SHOWN_MAX]
-    ]
+async def escalations_facts(bus: Bus, policy: CheckPolicy) -> list[Facts]:
+    """Open escalations, oldest first, with the recipient of an answer."""
+    return [await _escalation(bus, policy, escalation) for escalation in (await bus.escalations())[:SHOWN_MAX]]
 
 
-async def _whom(bus: Bus, matter: Escalation) -> str | None:
-    """Who waits for the answer. What the bus itself raised goes to whoever spoke last before that."""
-    if matter.by != TELEX:
-        return matter.by
-    if not matter.correlation:
+async def _escalation(bus: Bus, policy: CheckPolicy, escalation: Escalation) -> Facts:
+    step = escalation.now
+    return {
+        **escalation._asdict(),
+        "with": step.to,
+        "step": step.id,
+        "climbs_at": step.due_at if step.due_at is not None and not waits_for_ever(step.due_at) else None,
+        "answer_to": await _answer_to(bus, escalation),
+        **await _content(bus, policy, step.id, TELEX if len(escalation.rungs) > 1 else escalation.by),
+    }
+
+
+async def _answer_to(bus: Bus, escalation: Escalation) -> str | None:
+    """The agent that waits for the answer; if the bus raised it, the last sender before that."""
+    if escalation.by != TELEX:
+        return escalation.by
+    if not escalation.correlation:
         return None
-    spoke = [history.message for history in await bus.trace(matter.correlation) if history.message.at <= matter.at]
-    others = [message.sender for message in spoke if message.sender != TELEX and not message.refused]
-    return others[-1] if others else None
+    messages = [history.message for history in await bus.trace(escalation.correlation)]
+    earlier = [message for message in messages if message.at <= escalation.at and not message.refused]
+    return next((message.sender for message in reversed(earlier) if message.sender != TELEX), None)
 
 
 # --- contracts --------------------------------------------------------------------------------------------------------
 
 
 async def contracts_facts(bus: Bus, refusals: RefusalStats) -> Facts:
-    """The plans that have a contract, the open ones first, and where somebody would have gone beyond one."""
+    """Plans with a contract, open ones first, and refusals for leaving a contract."""
     state: dict[str, Plan] = await bus.work_state("plan")
-    plans = sorted(
-        (plan for plan in state.values() if plan.revisions), key=lambda plan: plan.revisions[-1].at, reverse=True
-    )
-    ordered = sorted(plans, key=lambda plan: not plan.is_open)
-    return {"plans": [_plan(plan) for plan in ordered[:SHOWN_MAX]], "outside": refusals.outside()[:SHOWN_MAX]}
+    plans = [plan for plan in state.values() if plan.revisions]
+    plans.sort(key=lambda plan: (plan.is_open, plan.revisions[-1].at), reverse=True)
+    return {"plans": [_plan(plan) for plan in plans[:SHOWN_MAX]], "outside": refusals.outside()[:SHOWN_MAX]}
 
 
 def _plan(plan: Plan) -> Facts:
     last = plan.revisions[-1]
     return {
         **last.words._asdict(),
-        "id": plan.id,
+        **{name: getattr(plan, name) for name in ("id", "to", "closed", "spent", "granted", "lifted", "grants")},
+        **{name: getattr(last, name) for name in ("by", "at", "seq")},
         "revision": last.number,
-        "by": last.by,
-        "at": last.at,
-        "seq": last.seq,
-        "to": plan.to,
         "open": plan.is_open,
         "complete": plan.is_complete,
-        "closed": plan.closed,
         "tasks": [{"name": task, "done": plan.done.get(task)} for task in last.words.tasks],
-        "spent": plan.spent,
-        "granted": plan.granted,
-        "lifted": plan.lifted,
-        "grants": plan.grants,
         "asks": [{"id": id_, **widening_request._asdict()} for id_, widening_request in plan.asks.items()],
         "approved": plan.approved,
         "cycle": plan.cycle,
@@ -151,42 +136,37 @@ def _plan(plan: Plan) -> Facts:
 
 
 async def shutdown_facts(bus: Bus) -> Facts:
-    """Who was asked to stop and where each one stands, and who might ask."""
+    """Shutdown requests, the state of each agent, and agents that could request one."""
     presences = await bus.roster()
-    state = await bus.work_state(TOPIC)
-    shutdown_state: ShutdownState = state.get(TOPIC, NO_SHUTDOWNS)
+    shutdown_state: ShutdownState = (await bus.work_state(TOPIC)).get(TOPIC, NO_SHUTDOWNS)
     members = [presence.member for presence in presences if not presence.member.name.startswith(ONE_OF_ROLE)]
     agents = [*in_progress(shutdown_state, roster_of(members))]
     waiting = {presence.member.name: presence.waiting + presence.leased for presence in presences}
+    here = [presence.member for presence in presences if presence.state in ("here", "silent")]
     return {
         "under_way": any(member_shutdown.state in UNSETTLED for member_shutdown in agents),
-        "calls": [_call(shutdown_request) for shutdown_request in reversed(shutdown_state.calls[-CALLS_MAX:])],
-        "agents": [_standing(member_shutdown, waiting) for member_shutdown in agents],
+        "calls": [
+            call._asdict() | {"answers": len(call.answers)} for call in reversed(shutdown_state.calls[-CALLS_MAX:])
+        ],
+        "agents": [_agent(member_shutdown, waiting) for member_shutdown in agents],
         "states": STATES,
-        "here": [{"name": presence.member.name, "role": presence.member.role} for presence in _here(presences)],
+        "here": [{"name": member.name, "role": member.role} for member in here],
     }
 
 
-def _here(presences: Iterable[Presence]) -> list[Presence]:
-    return [presence for presence in presences if presence.state in ("here", "silent")]
-
-
-def _call(call: Any) -> Facts:
-    return {name: value for name, value in call._asdict().items() if name != "answers"} | {"answers": len(call.answers)}
-
-
-def _standing(member_shutdown: MemberShutdown, waiting: dict[str, int]) -> Facts:
+def _agent(member_shutdown: MemberShutdown, waiting: dict[str, int]) -> Facts:
+    member, call, answer = member_shutdown.member, member_shutdown.call, member_shutdown.answer
     return {
-        "name": member_shutdown.member.name,
-        "role": member_shutdown.member.role,
+        "name": member.name,
+        "role": member.role,
         "state": member_shutdown.state,
         "says": STATES[member_shutdown.state],
-        "asked_at": member_shutdown.call.at if member_shutdown.call is not None else None,
-        "asked_by": member_shutdown.call.by if member_shutdown.call is not None else None,
-        "answered_at": member_shutdown.answer.at if member_shutdown.answer is not None else None,
-        "status": member_shutdown.answer.status if member_shutdown.answer is not None else None,
-        "pending": member_shutdown.answer.pending if member_shutdown.answer is not None else None,
-        "waiting": waiting.get(member_shutdown.member.name, 0),
+        "asked_at": call.at if call is not None else None,
+        "asked_by": call.by if call is not None else None,
+        "answered_at": answer.at if answer is not None else None,
+        "status": answer.status if answer is not None else None,
+        "pending": answer.pending if answer is not None else None,
+        "waiting": waiting.get(member.name, 0),
     }
 
 
@@ -194,8 +174,8 @@ def _standing(member_shutdown: MemberShutdown, waiting: dict[str, int]) -> Facts
 
 
 async def dead_facts(bus: Bus) -> list[Facts]:
-    """What was given up on, newest first, with what its reader said the last time."""
-    found = (await within_bytes(lambda limit: bus.dead_letters(limit=limit), SHOWN_MAX)).found
+    """Dead letters, newest first, with the reasons of each attempt."""
+    limited = await within_bytes(lambda limit: bus.dead_letters(limit=limit), SHOWN_MAX)
     return [
         {
             "delivery": delivery,
@@ -203,14 +183,12 @@ async def dead_facts(bus: Bus) -> list[Facts]:
             "gist": text_of(message.raw)[0][:400],
             "reasons": await _reasons(bus, message.id, delivery.seq),
         }
-        for delivery, message in found
+        for delivery, message in limited.found
     ]
 
 
 async def _reasons(bus: Bus, id_: str, delivery: int) -> list[Facts]:
-    from telex.model.event import detail_of
-
-    events = [event for story in await bus.why(id_) for event in story.events if event.delivery == delivery]
+    events = [event for history in await bus.why(id_) for event in history.events if event.delivery == delivery]
     return [
         {"at": event.at, "kind": event.kind, "agent": event.agent, "reason": detail_of(event).get("reason")}
         for event in events

@@ -1,49 +1,47 @@
-"""What can be asked for beside the verbs: a check without sending, many messages at once, a thread as a picture."""
+"""Routes beside the verbs: a check without sending, a batch of messages, a picture of a conversation."""
 
 import asyncio
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from telex.config import Settings
 from telex.errors import TelexError
 from telex.model.finding import Finding
-from telex.ports.bus import Bus, Receipt
+from telex.ports.bus import Bus
 from telex.protocol import decoded, encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
-from telex.protocol.arguments import from_texts, from_tree, of_value, unknown
+from telex.protocol.arguments import from_tree, of_value, unknown
 from telex.protocol.verbs import VERBS, Argument
-from telex.surfaces.http import problem
-from telex.surfaces.http.asgi import COMMON_HEADERS, body_of
-from telex.surfaces.http.caller import caller_of
-from telex.surfaces.http.identity import acting
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.http.verbs import queried
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import HttpResponse
+from telex.surfaces.http.auth import acting
+from telex.surfaces.http.tokens import caller_of
+from telex.surfaces.http.verbs import query_arguments
 from telex.surfaces.team_check import checked_in_team
 
 BATCH_MAX = 1_000
-SVG = b"image/svg+xml"
-SHOWN_ALONE = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")
+BATCH_BYTES = 16  # times the size of the largest message
 FINDINGS_MAX = 200
-BATCH_BYTES = 16  # times what one message may have
-CHECK = {name: Argument(name, str | None) for name in ("sender", "role", "to", "dialect")}
+SVG = b"image/svg+xml"
+SVG_POLICY = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")
+CHECK_ARGUMENTS = {name: Argument(name, str | None) for name in ("sender", "role", "to", "dialect")}
 
 
 class CheckResponse(NamedTuple):
-    """Everything that can be said of a message without knowing what came before it."""
+    """Result of a check, which does not include earlier messages."""
 
     valid: bool
     dialect: str | None
     type: str | None
     findings: tuple[Finding, ...]
-    fixed: dict[str, Any] | None  # passes as it stands
+    fixed: dict[str, Any] | None  # passes as it is
     skeleton: dict[str, Any] | None  # passes once its blanks are filled
     body: str | None  # the markdown under the front matter
 
 
 class BatchMessage(NamedTuple):
-    """One of many messages to be sent: as text in `raw`, or as an object in `message`."""
+    """A message of a batch: as text in `raw`, or as an object in `message`."""
 
     raw: bytes | None = None
     message: dict[str, Any] | None = None
@@ -54,126 +52,99 @@ class BatchMessage(NamedTuple):
 
 
 class MessageBatch(NamedTuple):
-    """Many messages of one sender."""
+    """Messages of one sender."""
 
     messages: tuple[BatchMessage, ...]
     sender: str = ""
     role: str | None = None
 
 
-LETTER, LETTERS = of_value(BatchMessage), of_value(MessageBatch)
-
-
-def response(answer: HttpResponse) -> Response:
-    headers = {name.decode(): value.decode() for name, value in (*COMMON_HEADERS, *answer.headers)}
-    return Response(answer.body, answer.status, headers, answer.kind.decode())
+MESSAGE_ARGUMENTS, BATCH_ARGUMENTS = of_value(BatchMessage), of_value(MessageBatch)
 
 
 class ExtraRoutes:
     def __init__(self, bus: Bus, settings: Settings) -> None:
-        self._bus, self._settings, self._desk = bus, settings, settings.desk()
+        self._bus, self._settings, self._policy = bus, settings, settings.desk()
 
-    async def check(self, request: Request) -> Response:
+    async def check(self, request: Request) -> HttpResponse:
         """Check a message; nothing is stored."""
-        raw = await body_of(request.scope, request.receive, self._settings.limits.message_bytes_max)
+        raw = await asgi.read_body(request.scope, request.receive, self._settings.limits.message_bytes_max)
+        values = query_arguments(CHECK_ARGUMENTS, request.scope["query_string"])
         if isinstance(raw, HttpResponse):
-            return response(raw)
-        given = queried(request.scope["query_string"])
-        if isinstance(given, HttpResponse):
-            return response(given)
-        values = from_texts(CHECK, given)
-        if isinstance(values, list):
-            return response(problem.of_findings(values))
-        desk, dialect = self._desk, values.get("dialect")
+            return raw
+        if isinstance(values, HttpResponse):
+            return values
+        policy, dialect, caller = self._policy, values.get("dialect"), caller_of(request.scope)
         if dialect is not None:
             forced = next((known for known in self._settings.dialects() if known.name == dialect), None)
             if forced is None:
-                finding = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
-                return response(problem.of_findings([finding]))
-            desk = desk._replace(forced=forced)
-        caller = caller_of(request.scope)
-        sender, role = values.get("sender") or caller.agent, values.get("role") or caller.role
+                say = "Name a dialect of the team."
+                return asgi.findings_response([Finding(ARGUMENTS_WRONG, "$.dialect", say, found=dialect[:60])])
+            policy = policy._replace(forced=forced)
         checked = await checked_in_team(
-            raw, self._bus, self._settings, sender=sender, role=role, to=values.get("to"), desk=desk
+            raw,
+            self._bus,
+            self._settings,
+            sender=values.get("sender") or caller.agent,
+            role=values.get("role") or caller.role,
+            to=values.get("to"),
+            policy=policy,
         )
-        check_response = CheckResponse(
-            valid=checked.valid,
-            dialect=checked.dialect.name if checked.dialect else None,
-            type=checked.type,
-            findings=checked.findings,
-            fixed=checked.fixed,
-            skeleton=checked.skeleton,
-            body=checked.body,
-        )
-        return response(HttpResponse(200, encoded(plain(check_response))))
+        facts = {name: getattr(checked, name) for name in CheckResponse._fields if name != "dialect"}
+        result = CheckResponse(dialect=checked.dialect.name if checked.dialect else None, **facts)
+        return HttpResponse(200, encoded(plain(result)))
 
-    async def send_many(self, request: Request) -> Response:
-        """Send several messages; each has a result of its own, in order."""
-        most = self._settings.limits.message_bytes_max * BATCH_BYTES
-        raw = await body_of(request.scope, request.receive, most)
-        if isinstance(raw, HttpResponse):
-            return response(raw)
-        letters = _letters(raw)
-        if isinstance(letters, HttpResponse):
-            return response(letters)
-        given = {"sender": letters.sender} if letters.sender else {}
-        named = acting(caller_of(request.scope), VERBS["send"]._replace(body="json"), given | _role(letters))
+    async def send_many(self, request: Request) -> HttpResponse:
+        """Send several messages; each has its own result, in order."""
+        bytes_max = self._settings.limits.message_bytes_max * BATCH_BYTES
+        raw = await asgi.read_body(request.scope, request.receive, bytes_max)
+        batch = raw if isinstance(raw, HttpResponse) else _read_batch(raw)
+        if isinstance(batch, HttpResponse):
+            return batch
+        claims = {"sender": batch.sender or None, "role": batch.role}
+        given = {name: value for name, value in claims.items() if value is not None}
+        named = acting(caller_of(request.scope), VERBS["send"]._replace(body="json"), given)
         if isinstance(named, Finding):
-            return response(problem.of_finding(named, 403))
+            return asgi.finding_response(named, 403)
         if not named.get("sender"):
-            return response(problem.of_findings([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")]))
-        sent = await asyncio.gather(*(self._sent(batch_message, named) for batch_message in letters.messages))
-        return response(HttpResponse(200, encoded({"answer": sent})))
+            return asgi.findings_response([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")])
+        sent = await asyncio.gather(*(self._send(message, named) for message in batch.messages))
+        return HttpResponse(200, encoded({"answer": sent}))
 
-    async def _sent(self, letter: BatchMessage, named: dict[str, Any]) -> Any:
-        raw: Any = letter.raw if letter.raw is not None else letter.message
+    async def _send(self, message: BatchMessage, named: dict[str, Any]) -> Any:
+        arguments = message._asdict() | {"sender": named["sender"], "role": named.get("role")}
+        raw, tree = arguments.pop("raw"), arguments.pop("message")
         try:
-            receipt: Receipt = await self._bus.send(
-                raw,
-                sender=named["sender"],
-                role=named.get("role"),
-                to=letter.to,
-                id=letter.id,
-                reply_to=letter.reply_to,
-                correlation=letter.correlation,
-            )
+            return plain(await self._bus.send(raw if raw is not None else tree, **arguments))
         except TelexError as error:
-            return decoded(problem.of_error(error).body)
-        return plain(receipt)
+            return decoded(asgi.error_response(error).body)
 
-    async def picture(self, request: Request) -> Response:
+    async def picture(self, request: Request) -> HttpResponse:
         """A conversation as a sequence diagram."""
-        from telex.trace.svg import render
+        from telex.trace.svg import render_svg
 
-        try:
-            stories = await self._bus.trace(request.path_params["correlation"])
-        except TelexError as error:
-            return response(problem.of_error(error))
-        return response(HttpResponse(200, render(stories).encode("utf-8", "replace"), SVG, (SHOWN_ALONE,)))
+        histories = await self._bus.trace(request.path_params["correlation"])
+        return HttpResponse(200, render_svg(histories).encode("utf-8", "replace"), SVG, (SVG_POLICY,))
 
 
-def _role(letters: MessageBatch) -> dict[str, Any]:
-    return {"role": letters.role} if letters.role is not None else {}
-
-
-def _letters(raw: bytes) -> MessageBatch | HttpResponse:
+def _read_batch(raw: bytes) -> MessageBatch | HttpResponse:
     try:
         tree = decoded(raw, halves=False)
     except ValueError as error:
-        return problem.problem(400, "arguments-wrong", f"Send one JSON object with messages: {error}.")
-    given = from_tree(LETTERS, tree)
-    if isinstance(given, list):
-        return problem.of_findings(given)
-    letters = MessageBatch(**given)
-    if len(letters.messages) > BATCH_MAX:
-        return problem.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
-    findings = [finding for number, one in enumerate(tree["messages"]) for finding in _wrong(one, number)]
-    return problem.of_findings(findings[:FINDINGS_MAX]) if findings else letters
+        return asgi.problem(400, ARGUMENTS_WRONG, f"Send one JSON object with messages: {error}.")
+    values = from_tree(BATCH_ARGUMENTS, tree)
+    if isinstance(values, list):
+        return asgi.findings_response(values)
+    batch = MessageBatch(**values)
+    if len(batch.messages) > BATCH_MAX:
+        return asgi.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
+    findings = [finding for number, entry in enumerate(tree["messages"]) for finding in _check_entry(entry, number)]
+    return asgi.findings_response(findings[:FINDINGS_MAX]) if findings else batch
 
 
-def _wrong(tree: dict[str, Any], number: int) -> list[Finding]:
+def _check_entry(tree: dict[str, Any], number: int) -> list[Finding]:
     path = f"$.messages[{number}]"
-    findings = [finding._replace(path=path + finding.path[1:]) for finding in unknown(LETTER, tree)]
+    findings = [finding._replace(path=path + finding.path[1:]) for finding in unknown(MESSAGE_ARGUMENTS, tree)]
     if (tree.get("raw") is None) == (tree.get("message") is None):
         findings.append(Finding(ARGUMENTS_WRONG, path, "Give the message as text in raw, or as an object in message."))
     return findings

@@ -1,4 +1,4 @@
-"""Server of the hub: configuration, start and stop of uvicorn.
+"""Server of the hub: sockets, configuration, access log, start and stop of uvicorn.
 
 Stopping takes at most a few seconds: running requests are finished, waiting ones answered, streams ended, and then the
 store is closed.
@@ -14,138 +14,136 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
+from time import perf_counter
 from typing import NamedTuple
 
 import uvicorn
 
 from telex.config import Settings
+from telex.model.escape import shown
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
-from telex.surfaces.http.access_log import logged
-from telex.surfaces.http.allowed_hosts import bracketed, places
-from telex.surfaces.http.app_builder import build_app
-from telex.surfaces.http.asgi import App
-from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.connection_limits import limited_by
-from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.app import build_app
+from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, http_middleware
+from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts, bracketed
+from telex.surfaces.http.limits import RequestLimits, limited_protocol
 from telex.surfaces.http.routes_extra import BATCH_BYTES
-from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.tokens import Caller, TokenFile, masked
 
-FINISH_SECONDS = 0.5  # for what is being done; a send takes milliseconds
-END_SECONDS = 3  # for all that; then it is over
+FINISH_SECONDS = 0.5  # for requests in progress; a send takes milliseconds
+SHUTDOWN_SECONDS = 3
 BACKLOG = 2_048
-DOORS = 16  # times that a socket is listened on
-UNSENT_BYTES = 131_072  # the system takes no more than it can send on soon, so that it shows whether a client reads
-_EVERY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # those that stand for every address are none to ask for
-_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # localhost may stand for an address of a kind that is off
-FILES_KEPT = 128  # of those that may be open: the store's, the page's
+LISTENERS = 16  # per socket
+UNSENT_BYTES = 131_072  # buffered by the system for a connection: more would hide that a client does not read
+RESERVED_FILES = 128  # file descriptors for the store and the page
+PATH_CHARACTERS_MAX = 200  # in the log
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # localhost may resolve to an address family that is off
 
 
 class BoundSockets(NamedTuple):
-    """Sockets that are bound: from here on the port is ours."""
-
     sockets: tuple[socket.socket, ...]
-    host: str  # as one would ask for it
+    host: str  # as it was given
     port: int
 
     @property
     def address(self) -> str:
-        """Of the page, from this machine."""
-        return f"http://{bracketed(_EVERY.get(self.host, self.host))}:{self.port}/"
+        """URL of the page, from this machine."""
+        return f"http://{bracketed(_EVERY_ADDRESS.get(self.host, self.host))}:{self.port}/"
 
 
 class ServerOptions(NamedTuple):
-    """How a hub is to be run."""
-
     listening: BoundSockets
-    tokens: TokenFile | None = None  # None: there can be none, and nobody beyond this machine comes in
+    tokens: TokenFile | None = None  # None: the store has no token file, and only this machine may connect
     names: Sequence[str] = ()
     tokens_only: bool = False
     log: Callable[[str], None] | None = None
     limits: HubLimits = HUB_LIMITS
 
 
-def listen(host: str, port: int) -> BoundSockets:
-    """Take the port; 0 is any that is free.
+# --- sockets ----------------------------------------------------------------------------------------------------------
 
-    Raises:
-        OSError: it is taken, or there is no such address here.
-    """
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+
+def listen(host: str, port: int) -> BoundSockets:
+    """Bind the port, or any free one for 0. Raises OSError if it is in use or the address is not of this machine."""
+    addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     bound: list[socket.socket] = []
-    failed: OSError | None = None
-    for family, _, _, _, place in dict.fromkeys(found):
-        try:
-            bound.append(_bound(family, (place[0], bound[0].getsockname()[1] if bound else place[1], *place[2:])))
-        except OSError as error:
-            failed = error
-            if error.errno not in _NOT_HERE:
-                break
-    if not bound or (failed is not None and failed.errno not in _NOT_HERE):
-        for one in bound:
-            one.close()
-        assert failed is not None, "a name that stands for nothing is an error of its own"
-        raise failed
+    unavailable: OSError | None = None
+    try:
+        for family, _, _, _, address in dict.fromkeys(addresses):
+            try:
+                same_port = bound[0].getsockname()[1] if bound else address[1]
+                bound.append(_bind(family, (address[0], same_port, *address[2:])))
+            except OSError as error:
+                if error.errno not in _NOT_HERE:
+                    raise
+                unavailable = error
+        if unavailable is not None and not bound:
+            raise unavailable
+    except OSError:
+        for sock in bound:
+            sock.close()
+        raise
     return BoundSockets(tuple(bound), host, bound[0].getsockname()[1])
 
 
-def _bound(family: int, place: tuple[object, ...]) -> socket.socket:
-    one = socket.socket(family, socket.SOCK_STREAM)
+def _bind(family: int, address: tuple[object, ...]) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # handed down to every connection
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # inherited by every connection
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.bind(place)
-        one.listen(BACKLOG)  # so that a second hub finds it taken even before the first one answers
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(address)
+        sock.listen(BACKLOG)  # a second hub gets an error even before this one answers
     except OSError:
-        one.close()
+        sock.close()
         raise
-    return one
+    return sock
 
 
 def is_only_here(listening: BoundSockets) -> bool:
-    """Can nobody reach it but from this machine?"""
-    return all(ip_address(socket.getsockname()[0].partition("%")[0]).is_loopback for socket in listening.sockets)
+    """Can only clients on this machine connect?"""
+    return all(ip_address(sock.getsockname()[0].partition("%")[0]).is_loopback for sock in listening.sockets)
 
 
-async def serve(bus: Bus, settings: Settings, how: ServerOptions, ready: Callable[[], None] | None = None) -> None:
-    """Run a hub until the process is told to end. `ready` is called once it answers."""
-    limited = RequestLimits(with_room(how.limits, settings.limits.message_bytes_max))
-    server = make_server(build_app(bus, settings, make_door(how, limited)), how, limited, ready)
+def listeners(sockets: Sequence[socket.socket]) -> list[socket.socket]:
+    """Each socket several times: uvloop accepts one connection per socket and loop iteration, and after a restart of
+    the hub all clients connect at once."""
+    return [listener for sock in sockets for listener in (sock, *(sock.dup() for _ in range(LISTENERS - 1)))]
+
+
+# --- server -----------------------------------------------------------------------------------------------------------
+
+
+async def serve(bus: Bus, settings: Settings, options: ServerOptions, ready: Callable[[], None] | None = None) -> None:
+    """Run a hub until a signal ends it. `ready` is called once it answers."""
+    limits = RequestLimits(_with_batches(options.limits, settings.limits.message_bytes_max))
+    server = make_server(build_app(bus, settings, make_middleware(options, limits)), options, limits, ready)
     with _ended_by_signals(server):
-        await server.serve(sockets=_doors(how.listening.sockets))
+        await server.serve(sockets=listeners(options.listening.sockets))
 
 
-def with_room(limits: HubLimits, message_bytes_max: int) -> HubLimits:
-    """With room for a batch of the largest messages, alone and among all bodies together. Otherwise it would be turned
-    away with the word to try again, however often its sender did."""
-    most = max(limits.body_bytes_max, message_bytes_max * BATCH_BYTES)
-    return limits._replace(body_bytes_max=most, bodies_bytes_max=max(limits.bodies_bytes_max, most))
+def _with_batches(limits: HubLimits, message_bytes_max: int) -> HubLimits:
+    """Limits that admit a batch of the largest messages; otherwise its sender would retry for ever."""
+    body_bytes_max = max(limits.body_bytes_max, message_bytes_max * BATCH_BYTES)
+    return limits._replace(body_bytes_max=body_bytes_max, bodies_bytes_max=max(limits.bodies_bytes_max, body_bytes_max))
 
 
-def _doors(sockets: Sequence[socket.socket]) -> list[socket.socket]:
-    """uvloop takes in one connection of each socket at every turn of its loop. When a hub comes back, so do all its
-    clients, and every turn waits for the disk: so each socket is there several times."""
-    return [door for one in sockets for door in (one, *(one.dup() for _ in range(DOORS - 1)))]
-
-
-def make_door(how: ServerOptions, limited: RequestLimits) -> Callable[[App], App]:
-    allowed_hosts = places(how.listening.port, how.names, how.listening.host)
-    doorkeeper = AuthMiddleware(allowed_hosts, how.tokens, tokens_only=how.tokens_only)
-
-    def door(app: App) -> App:
-        behind = doorkeeper(limited(app))
-        return behind if how.log is None else logged(behind, how.log)
-
-    return door
+def make_middleware(options: ServerOptions, limits: RequestLimits) -> Callable[[App], App]:
+    """Authentication, then limits; the access log around both."""
+    hosts = allowed_hosts(options.listening.port, options.names, options.listening.host)
+    auth = AuthMiddleware(hosts, options.tokens, tokens_only=options.tokens_only)
+    log = access_log(options.log) if options.log is not None else None
+    return lambda app: log(auth(limits(app))) if log is not None else auth(limits(app))
 
 
 class HubServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, limited: RequestLimits, ready: Callable[[], None] | None) -> None:
+    def __init__(self, config: uvicorn.Config, limits: RequestLimits, ready: Callable[[], None] | None) -> None:
         super().__init__(config)
-        self._limited, self._ready = limited, ready
+        self._limits, self._ready = limits, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -153,54 +151,56 @@ class HubServer(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(FINISH_SECONDS, self._limited.end)
+        asyncio.get_running_loop().call_later(FINISH_SECONDS, self._limits.end)
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Ours are set beside: uvicorn's would kill the process by the same signal once all is done."""
+        """Replaced by `_ended_by_signals`: uvicorn raises the signal again after shutdown, which kills the process."""
         yield
 
 
 def make_server(
-    app: App, how: ServerOptions, limited: RequestLimits, ready: Callable[[], None] | None = None
+    app: App, options: ServerOptions, request_limits: RequestLimits, ready: Callable[[], None] | None = None
 ) -> HubServer:
-    limits = how.limits._replace(connections_max=min(how.limits.connections_max, _files_max() - FILES_KEPT))
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for every stranger who speaks no HTTP
+    connections_max = min(options.limits.connections_max, _files_max() - RESERVED_FILES)
+    limits = options.limits._replace(connections_max=connections_max)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each invalid request
     config = uvicorn.Config(
         app,
-        http=limited_by(limits),
+        interface="asgi3",
+        http=limited_protocol(limits),
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # its lines would have the query in them
-        proxy_headers=False,  # who is asking is told by the connection, never by a header
+        access_log=False,  # it would log the query
+        proxy_headers=False,  # the connection identifies the client, never a header
         server_header=False,
         timeout_keep_alive=limits.idle_seconds,
-        timeout_graceful_shutdown=END_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         backlog=BACKLOG,
     )
-    return HubServer(config, limited, ready)
+    return HubServer(config, request_limits, ready)
 
 
 @contextmanager
 def _ended_by_signals(server: HubServer) -> Iterator[None]:
-    """SIGTERM and Ctrl-C end it; Ctrl-C once more ends it at once."""
+    """SIGTERM and Ctrl-C end the server; a second Ctrl-C ends it at once."""
     if threading.current_thread() is not threading.main_thread() or os.name == "nt":
         yield
         return
     loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
-    for one in signals:
-        loop.add_signal_handler(one, server.handle_exit, one, None)
+    for number in signals:
+        loop.add_signal_handler(number, server.handle_exit, number, None)
     try:
         yield
     finally:
-        for one in signals:
-            loop.remove_signal_handler(one)
+        for number in signals:
+            loop.remove_signal_handler(number)
 
 
 def _files_max() -> int:
-    """How many files and connections this process may have open, having asked for as many as it may have."""
+    """Raise the limit of open files as far as allowed, and return it."""
     try:
         import resource
     except ImportError:  # pragma: no cover - not a Unix
@@ -211,3 +211,29 @@ def _files_max() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     return wanted if soft == resource.RLIM_INFINITY else soft
+
+
+# --- access log -------------------------------------------------------------------------------------------------------
+
+
+def access_log(write: Callable[[str], None]) -> Callable[[App], App]:
+    """Middleware that logs each request at its end, also refused ones: no query, headers, body or token."""
+
+    async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        sender, began = ResponseSender(send), perf_counter()
+        try:
+            await app(scope, receive, sender)
+        finally:
+            write(_log_line(scope, sender.status, perf_counter() - began))
+
+    return http_middleware(handle)
+
+
+def _log_line(scope: Scope, status: int, seconds: float) -> str:
+    """`127.0.0.1 dev:hfeswcqg GET /inbox/dev 200 1.2 ms`"""
+    peer, path = scope.get("client"), masked(scope["path"])
+    if len(path) > PATH_CHARACTERS_MAX:
+        path = path[: PATH_CHARACTERS_MAX - 1] + "…"
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    name = "-" if caller is None or caller.token is None else shown(f"{caller.agent or HUMAN}:{caller.token}")
+    return f"{peer[0] if peer else '-'} {name} {scope['method']} {shown(path)} {status or '-'} {seconds * 1000:.1f} ms"

@@ -1,6 +1,6 @@
-"""Handler of the verbs over HTTP: every verb is called by its row in `protocol.verbs`."""
+"""Handler of the verbs over HTTP: each is called by its row in `protocol.verbs`."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from functools import lru_cache, partial
 from typing import Any
@@ -13,257 +13,233 @@ from telex.model.message import Lease, Message, Rendering
 from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
 from telex.protocol import decoded, encoded, plain
+from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_texts, from_tree
-from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Verb, arguments, is_wrapped, told
-from telex.surfaces.http import problem, size_limits
-from telex.surfaces.http.asgi import ClientDisconnected, Receive, Scope, body_of, while_there
-from telex.surfaces.http.caller import Caller, caller_of
-from telex.surfaces.http.identity import acting
-from telex.surfaces.http.problem import HttpResponse
-from telex.surfaces.receive_limits import give_back, take
+from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, arguments, is_wrapped, told
+from telex.surfaces import size_limits
+from telex.surfaces.http import asgi
+from telex.surfaces.http.asgi import ClientDisconnected, HttpResponse, Receive, Scope
+from telex.surfaces.http.auth import acting
+from telex.surfaces.http.tokens import Caller, caller_of
 
-JSON_BYTES_PER_MESSAGE = 2  # a message inside a JSON body is escaped there
-PAGE_MAX = 1_000  # events in one answer
-PAGE_BYTES = 8 * 1_048_576  # of messages in it: the one that goes beyond is the last, and whoever wants more asks on
-LOOKS = ("inbox", "search", "dead_letters")  # lists of messages, of which the first may be enough
+JSON_BYTES_PER_MESSAGE = 2  # a message inside a JSON body is escaped
+PAGE_MAX = 1_000  # events in one response
+PAGE_BYTES = 8 * 1_048_576  # of messages in it; the message that exceeds it is the last
+LISTS = ("inbox", "search", "dead_letters")  # verbs whose result is limited by size
 FIELDS_MAX = 64  # of a query; no verb has half as many arguments
-REMEMBERED_BYTES_MAX = 256  # of a query; a longer one has a whole text in it
-WAITING = frozenset(
-    {"receive", "request", "settled", "shut_down", "events"}
-)  # those that may take long, and end with the client
+CACHED_BYTES_MAX = 256  # of a query; a longer one contains text
+WAITING = frozenset({"receive", "request", "settled", "shut_down", "events"})  # cancelled if the client disconnects
+_POSITIONAL = {"send": "raw", "request": "raw"}  # arguments of the bus that have no name
 
 
 class VerbHandler:
-    """Answers every verb of the table."""
-
     def __init__(self, bus: Bus, limits: Limits) -> None:
         self._bus, self._limits = bus, limits
         self._special: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "events": self._events,
             "receive": self._receive,
             "rendering": self._rendering,
-            **{name: partial(self._looked, name) for name in LOOKS},
+            **{name: partial(self._list, name) for name in LISTS},
             "inbox": self._inbox,
         }
 
     async def answer(self, verb: Verb, in_path: dict[str, str], scope: Scope, receive: Receive) -> HttpResponse | None:
-        """Do it and tell the answer; None where nobody is there to hear it."""
+        """The response; None if the client has disconnected."""
         try:
             return await self._answer(verb, in_path, scope, receive)
         except TelexError as error:
-            return problem.of_error(error)
+            return asgi.error_response(error)
         except ClientDisconnected:
             return None
 
     async def _answer(self, verb: Verb, in_path: dict[str, str], scope: Scope, receive: Receive) -> HttpResponse:
-        limits = self._limits
-        raw = b""
+        raw: bytes | HttpResponse = b""
         if verb.method == "POST":
-            most = limits.message_bytes_max * (1 if verb.body == "message" else JSON_BYTES_PER_MESSAGE)
-            body = await body_of(scope, receive, most)
-            if isinstance(body, HttpResponse):
-                return body
-            raw = body
-        values = _values(verb, in_path, scope, raw)
+            factor = 1 if verb.body == "message" else JSON_BYTES_PER_MESSAGE
+            raw = await asgi.read_body(scope, receive, self._limits.message_bytes_max * factor)
+        if isinstance(raw, HttpResponse):
+            return raw
+        values = verb_arguments(verb, in_path, scope, raw)
         if isinstance(values, HttpResponse):
             return values
         if verb.body == "message":
             values = {**values, "raw": raw}
-        calling = self._call(verb, values)
-        if verb.name in LOOKED_AT:
-            message = await calling
-            given = {RENDERED: plain(await self._given(message, values["agent"]))}
-            return HttpResponse(200, encoded(plain(message) | given))
         if verb.name not in WAITING:
-            return _told(verb, await calling)
+            result = await self._call(verb.name, values)
+            if verb.name in LOOKED_AT:
+                rendering = {RENDERED: plain(await self._rendering_for(result, values["agent"]))}
+                return HttpResponse(200, encoded(plain(result) | rendering))
+            return _result_response(verb.name, result)
 
-        async def given_back(answer: Any) -> None:
-            leases = answer if isinstance(answer, list) else [answer]
-            agent = values.get("agent") or values.get("sender", "")
-            await give_back(self._bus, agent, [lease for lease in leases if isinstance(lease, Lease)])
+        async def return_leases(result: Any) -> None:
+            leases = [lease for lease in (result if isinstance(result, list) else [result]) if isinstance(lease, Lease)]
+            await size_limits.give_back(self._bus, values.get("agent") or values.get("sender", ""), leases)
 
-        return _told(verb, await while_there(receive, calling, given_back))
+        return _result_response(
+            verb.name, await asgi.while_connected(receive, self._call(verb.name, values), return_leases)
+        )
 
-    async def _call(self, verb: Verb, values: dict[str, Any]) -> Any:
-        special = self._special.get(verb.name)
-        if special is not None:
-            return await special(values)
-        return await _called(getattr(self._bus, verb.name), verb.name, values)
+    async def _call(self, name: str, values: dict[str, Any]) -> Any:
+        special = self._special.get(name)
+        return await (special(values) if special is not None else self._call_bus(name, values))
+
+    async def _call_bus(self, name: str, values: dict[str, Any]) -> Any:
+        method, positional = getattr(self._bus, name), _POSITIONAL.get(name)
+        return await (method(**values) if positional is None else method(values.pop(positional), **values))
 
     async def _events(self, values: dict[str, Any]) -> list[Any]:
-        """A page of them; with `wait`, the next ones as soon as there are any."""
+        """A page of events; with `wait`, the next ones as soon as there are any."""
         limit, wait = values.pop("limit", 100), values.pop("wait", None)
         if limit < 1:
             raise InvalidValue(f"give limit a number from 1 to {PAGE_MAX}, not {limit}.")
         page, size = list[Any](), 0
-        events = self._bus.events(Query(**values), follow=wait is not None, wait=wait)
-        async with aclosing(events) as happenings:
-            async for happening in happenings:
-                page.append(happening)
-                size += len(happening[1].raw) if happening[1] is not None else 0
+        async with aclosing(self._bus.events(Query(**values), follow=wait is not None, wait=wait)) as events:
+            async for event, message in events:
+                page.append((event, message))
+                size += len(message.raw) if message is not None else 0
                 if len(page) >= min(limit, PAGE_MAX) or size >= PAGE_BYTES:
                     break
         return page
 
     async def _receive(self, values: dict[str, Any]) -> list[Lease]:
-        return await take(self._bus, limits=self._limits, **values)
+        return await size_limits.take(self._bus, limits=self._limits, **values)
 
-    async def _looked(self, name: str, values: dict[str, Any]) -> list[Any]:
+    async def _list(self, name: str, values: dict[str, Any]) -> list[Any]:
         limit = values.pop("limit", arguments(name)["limit"].default)
-        verb = getattr(self._bus, name)
-        return (await size_limits.within_bytes(lambda few: _called(verb, name, values | {"limit": few}), limit)).found
+        limited = await size_limits.within_bytes(lambda few: self._call_bus(name, values | {"limit": few}), limit)
+        return limited.found
 
     async def _inbox(self, values: dict[str, Any]) -> list[Any]:
-        """Each message with what its reader is given in its place, which takes room too."""
-        agent, waiting = values["agent"], await self._looked("inbox", values)
-        found, size = list[Any](), 0
-        for delivery, message in waiting:
-            rendering = await self._given(message, agent)
-            found.append((delivery, message, rendering))
+        """Messages with their renderings for the agent, which count towards the size."""
+        rows, size = list[Any](), 0
+        for delivery, message in await self._list("inbox", values):
+            rendering = await self._rendering_for(message, values["agent"])
+            rows.append((delivery, message, rendering))
             size += len(message.raw) + (rendering.size if rendering is not None else 0)
             if size >= size_limits.LOOK_BYTES:
                 break
-        return found
+        return rows
 
-    async def _given(self, message: Message, agent: str) -> Rendering | None:
-        """What the agent is given in its place. Whoever is in no team reads anything."""
+    async def _rendering_for(self, message: Message, agent: str) -> Rendering | None:
         try:
             return await self._bus.rendering(message, agent=agent)
-        except NotFound:
+        except NotFound:  # an agent that is not in the team reads every dialect
             return None
 
     async def _rendering(self, values: dict[str, Any]) -> Any:
-        stories = await self._bus.why(values["id"])
         seq = values.get("seq")
-        messages = [history.message for history in stories if seq is None or history.message.seq == seq]
+        messages = [history.message for history in await self._bus.why(values["id"])]
+        messages = [message for message in messages if seq is None or message.seq == seq]
         if not messages:
             raise NotFound(f"no message with that id has the number {seq}: leave seq out for the last one.")
         return await self._bus.rendering(messages[-1], agent=values["agent"])
 
 
-async def _called(verb: Callable[..., Any], name: str, values: dict[str, Any]) -> Any:
-    """Some arguments of the bus have places and no names."""
-    first = _FIRST.get(name)
-    return await (verb(**values) if first is None else verb(values.pop(first), **values))
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 
-_FIRST = {"send": "raw", "request": "raw"}
-
-
-def _values(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dict[str, Any] | HttpResponse:
-    """What the bus is called with, under the name that the door vouches for."""
+def verb_arguments(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dict[str, Any] | HttpResponse:
+    """Arguments for the bus, with the caller's name and role, or the response to invalid ones."""
     query, caller = scope["query_string"], caller_of(scope)
-    if verb.body == "message" and len(query) <= REMEMBERED_BYTES_MAX:
-        return _remembered_values(verb.name, query, caller)
-    given = _given(verb, in_path, scope, raw)
-    return given if isinstance(given, HttpResponse) else _named(verb, caller, given)
-
-
-def _named(verb: Verb, caller: Caller, given: dict[str, Any]) -> dict[str, Any] | HttpResponse:
-    named = acting(caller, verb, given)
-    if isinstance(named, Finding):
-        return problem.of_finding(named, 403)
-    wanted = arguments(verb.name)
-    values = from_tree(wanted, named) if verb.body == "json" else from_texts(wanted, named)
-    return problem.of_findings(values) if isinstance(values, list) else values
-
-
-@lru_cache(maxsize=4096)
-def _remembered_values(name: str, query: bytes, caller: Caller) -> dict[str, Any] | HttpResponse:
-    """An agent asks the same all day. What is remembered is never changed."""
-    given = queried(query)
-    return given if isinstance(given, HttpResponse) else _named(VERBS[name], caller, dict(given))
-
-
-def _given(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dict[str, Any] | HttpResponse:
-    """The arguments as they came."""
+    if verb.body == "message" and len(query) <= CACHED_BYTES_MAX:
+        return _cached_arguments(verb.name, query, caller)
     if verb.body != "json":
-        query = queried(scope["query_string"])
-        if isinstance(query, HttpResponse):
-            return query
-        given: dict[str, Any] = dict(query)
-        return {**given, **{name: (value,) for name, value in in_path.items()}} if in_path else given
-    if scope["query_string"]:
-        return problem.problem(400, "arguments-wrong", "Put the arguments into the JSON body: none go into the query.")
+        texts = parse_query(query)
+        if isinstance(texts, HttpResponse):
+            return texts
+        return _checked(verb, caller, texts | {name: (value,) for name, value in in_path.items()})
+    if query:
+        return asgi.problem(400, ARGUMENTS_WRONG, "Put the arguments into the JSON body: none go into the query.")
     try:
         tree = decoded(raw, halves=False) if raw else {}
     except ValueError as error:
-        return problem.problem(400, "arguments-wrong", f"Send the arguments as one JSON object: {error}.")
+        return asgi.problem(400, ARGUMENTS_WRONG, f"Send the arguments as one JSON object: {error}.")
     if not isinstance(tree, dict):
-        return problem.problem(400, "arguments-wrong", "Send the arguments as one JSON object.")
-    return tree
+        return asgi.problem(400, ARGUMENTS_WRONG, "Send the arguments as one JSON object.")
+    return _checked(verb, caller, tree)
 
 
-def queried(query: bytes) -> dict[str, tuple[str, ...]] | HttpResponse:
-    """Each field of a query, as often as it stands there."""
-    return _remembered(query) if len(query) <= REMEMBERED_BYTES_MAX else _queried(query)
+@lru_cache(maxsize=4096)
+def _cached_arguments(name: str, query: bytes, caller: Caller) -> dict[str, Any] | HttpResponse:
+    """An agent sends with the same query again and again. The result is shared: do not change it."""
+    texts = parse_query(query)
+    return texts if isinstance(texts, HttpResponse) else _checked(VERBS[name], caller, texts)
 
 
-def _queried(query: bytes) -> dict[str, tuple[str, ...]] | HttpResponse:
+def _checked(verb: Verb, caller: Caller, given: dict[str, Any]) -> dict[str, Any] | HttpResponse:
+    named = acting(caller, verb, given)
+    if isinstance(named, Finding):
+        return asgi.finding_response(named, 403)
+    wanted = arguments(verb.name)
+    values = from_tree(wanted, named) if verb.body == "json" else from_texts(wanted, named)
+    return asgi.findings_response(values) if isinstance(values, list) else values
+
+
+def parse_query(query: bytes) -> dict[str, Any] | HttpResponse:
+    """Each field of a query with a tuple of its values."""
+    text = query.decode("utf-8", "replace")
     try:
-        found = parse_qs(
-            query.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=FIELDS_MAX
-        )
+        fields = parse_qs(text, keep_blank_values=True, errors="replace", max_num_fields=FIELDS_MAX)
     except ValueError:
-        return problem.problem(400, "arguments-wrong", f"Give at most {FIELDS_MAX} fields in a query.")
-    return {name: tuple(values) for name, values in found.items()}
+        return asgi.problem(400, ARGUMENTS_WRONG, f"Give at most {FIELDS_MAX} fields in a query.")
+    return {name: tuple(values) for name, values in fields.items()}
 
 
-_remembered = lru_cache(maxsize=4096)(_queried)  # an agent asks the same all day
+def query_arguments(wanted: dict[str, Argument], query: bytes) -> dict[str, Any] | HttpResponse:
+    texts = parse_query(query)
+    values = texts if isinstance(texts, HttpResponse) else from_texts(wanted, texts)
+    return asgi.findings_response(values) if isinstance(values, list) else values
 
 
-def _told(verb: Verb, answer: Any) -> HttpResponse:
-    if isinstance(answer, Receipt):
-        if not answer.accepted:
-            return problem.of_receipt(answer)
-        return HttpResponse(200 if answer.duplicate else 201, encoded(_plainly(answer)))
-    if isinstance(answer, Finding):  # joining was refused
-        return problem.of_finding(answer)
-    tree = plain(told(verb.name, answer))
-    return HttpResponse(200, encoded({"answer": tree} if is_wrapped(verb.name) else tree))
+# --- results and routes -----------------------------------------------------------------------------------------------
 
 
-def _plainly(receipt: Receipt) -> dict[str, Any]:
-    """As `plain` tells it; most have nothing in them that would have to be told in another way."""
-    return plain(receipt) if receipt.findings else receipt._asdict()
+def _result_response(name: str, result: Any) -> HttpResponse:
+    if isinstance(result, Receipt):
+        if not result.accepted:
+            return asgi.receipt_response(result)
+        tree = plain(result) if result.findings else result._asdict()  # the same, but faster
+        return HttpResponse(200 if result.duplicate else 201, encoded(tree))
+    if isinstance(result, Finding):  # of a refused join
+        return asgi.finding_response(result)
+    tree = plain(told(name, result))
+    return HttpResponse(200, encoded({"answer": tree} if is_wrapped(name) else tree))
 
 
 class VerbRoutes:
-    """Which verb is meant by a path? Names in it may hold anything, a slash too: they are taken apart first."""
+    """Routes of the verbs. Names in a path may contain anything, also an escaped slash: paths are split first."""
 
     def __init__(self) -> None:
         self._exact: dict[str, dict[str, Verb]] = {}
-        self._with_names: dict[tuple[str, int, str], dict[str, tuple[Verb, str]]] = {}
+        self._with_name: dict[tuple[str, int, str], dict[str, tuple[Verb, str]]] = {}
         for verb in VERBS.values():
             parts = verb.path.split("/")
             name = next((part[1:-1] for part in parts if part.startswith("{")), None)
             if name is None:
                 self._exact.setdefault(verb.path, {})[verb.method] = verb
             else:
-                key = (parts[1], len(parts), parts[3] if len(parts) > 3 else "")
-                self._with_names.setdefault(key, {})[verb.method] = (verb, name)
+                self._with_name.setdefault(_shape(parts), {})[verb.method] = (verb, name)
 
     def find(self, scope: Scope) -> tuple[Verb, dict[str, str]] | HttpResponse | None:
-        """The verb and what its path names; an answer where the method is another; None: it is no verb's path."""
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]  # whose body the server leaves out
+        """The verb and the argument in its path; a response to another method; None: not the path of a verb."""
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]  # the server leaves the body out
         exact = self._exact.get(scope["path"])
         if exact is not None:
-            verb = exact.get(method)
-            return (verb, {}) if verb is not None else not_that_method(exact)
+            return (exact[method], {}) if method in exact else _allow(exact)
         raw = scope.get("raw_path") or scope["path"].encode()
         parts = raw.split(b"?")[0].decode("latin-1").split("/")
-        if len(parts) < 3:
+        routes = self._with_name.get(_shape(parts)) if len(parts) > 2 else None
+        if routes is None:
             return None
-        those = self._with_names.get((parts[1], len(parts), parts[3] if len(parts) > 3 else ""))
-        if those is None:
-            return None
-        found = those.get(method)
-        if found is None:
-            return not_that_method(those)
-        return found[0], {found[1]: unquote_to_bytes(parts[2].encode("latin-1")).decode("utf-8", "replace")}
+        if method not in routes:
+            return _allow(routes)
+        verb, name = routes[method]
+        return verb, {name: unquote_to_bytes(parts[2].encode("latin-1")).decode("utf-8", "replace")}
 
 
-def not_that_method(allowed: Any) -> HttpResponse:
-    names = ", ".join(sorted({*allowed, "HEAD"} if "GET" in allowed else allowed))
-    told_ = problem.problem(405, "method-not-allowed", f"Use {names} here.")
-    return told_._replace(headers=((b"allow", names.encode()),))
+def _shape(parts: list[str]) -> tuple[str, int, str]:
+    return parts[1], len(parts), parts[3] if len(parts) > 3 else ""
+
+
+def _allow(methods: Iterable[str]) -> HttpResponse:
+    return asgi.method_not_allowed(", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)))

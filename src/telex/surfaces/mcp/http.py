@@ -15,10 +15,10 @@ from telex.config import Settings
 from telex.errors import NotAMember
 from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
-from telex.surfaces.http.caller import Caller
-from telex.surfaces.http.caller import caller_of as caller_in_scope
-from telex.surfaces.http.identity import DIFFERS
-from telex.surfaces.http.problem import said_outside
+from telex.surfaces.http.asgi import public_text
+from telex.surfaces.http.auth import DIFFERS
+from telex.surfaces.http.tokens import Caller
+from telex.surfaces.http.tokens import caller_of as caller_in_scope
 from telex.surfaces.mcp.server import Context, make_server
 from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal
 from telex.validation.authorization import normalised
@@ -54,7 +54,7 @@ def mcp_app(
 
     # Responses are streamed: a long one, as that of `wait`, keeps the connection open, and a client that disconnects is
     # noticed at once. The authentication middleware has checked Host and Origin.
-    server = make_server(context_of, say=said_outside, is_structured=is_structured)
+    server = make_server(context_of, say=public_text, is_structured=is_structured)
     manager = StreamableHTTPSessionManager(server, stateless=True, json_response=False)
 
     @asynccontextmanager

@@ -30,7 +30,7 @@ from telex.surfaces.mcp import text as results
 from telex.surfaces.mcp.text import DATA, ToolResult, fitting, head_of, without_surrogates
 from telex.surfaces.mcp.tool_calls import CALLS, CallContext
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
-from telex.trace import tree
+from telex.trace.diagrams import render_tree
 from telex.validation.authorization import normalised
 
 Context = ServerRequestContext[Any, Any]
@@ -222,7 +222,7 @@ def _dialects_for(context: CallContext, role: str, name: str) -> list[Dialect]:
 
 async def _thread(context: CallContext, correlation: str) -> str:
     stories = await context.bus.trace(correlation)
-    drawing = marked(tree.render(stories))  # it contains reasons that other agents have written
+    drawing = marked(render_tree(stories))  # it contains reasons that other agents have written
     heads = [head_of(story.message, None) for story in stories]
     room = THREAD_TOKENS * CHARACTERS_PER_TOKEN - len(drawing) - sum(map(len, heads))
     share = max(room // max(len(stories), 1) - len(CUT), 0)

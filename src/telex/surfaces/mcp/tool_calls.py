@@ -23,11 +23,10 @@ from telex.surfaces.cli.guard import LinkResolver, from_root
 from telex.surfaces.cli.output import json_line, shown, what
 from telex.surfaces.cli.render import ago, clock_time, marked
 from telex.surfaces.cli.why import story_lines
-from telex.surfaces.http.size_limits import LOOK_BYTES, within_bytes
 from telex.surfaces.mcp import text as results
 from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, InboxItem, ToolResult, finding_text
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
-from telex.surfaces.receive_limits import take
+from telex.surfaces.size_limits import LOOK_BYTES, take, within_bytes
 from telex.surfaces.team_check import checked_in_team
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
