@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from telex.bus.local import LocalBus
 from telex.client import run_sync
 from telex.ports.bus import Receipt
-from telex.stores.memory import MemoryStore
-from telex.stores.memory_transaction import MemoryReads
+from telex.stores.memory import MemoryReads, MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteReads
 from telex.testing import FakeClock

@@ -11,7 +11,7 @@ from telex.model.message import WorkChange
 from telex.ports.store import LeaseRequest, Settlement, Transaction
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
-from telex.testing.contract_requests import remind
+from telex.testing.contract_messages import remind
 from tests.store_kit import NOW, SINCE, entry, outcomes
 
 Open = Callable[[], SqliteStore]

@@ -10,7 +10,7 @@ import pytest
 from telex.bus.run_sync import run_sync
 from telex.errors import StoreFull
 from telex.model.message import WorkChange
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing.contract_base import append

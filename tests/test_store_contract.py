@@ -9,7 +9,7 @@ import pytest
 
 from telex.ports.store import Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock, StoreContract
 from telex.testing.contract_base import ids, promise

@@ -20,11 +20,11 @@ from telex.model.digest import digest_of
 from telex.model.message import Lease, NewMessage
 from telex.ports.store import LeaseRequest, PendingRequest, Settlement, Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.clock import FakeClock
 from telex.testing.contract_base import append
-from telex.testing.contract_requests import pending_requests, remind
+from telex.testing.contract_messages import pending_requests, remind
 from telex.testing.faulty_stores import BUGS
 from tests.store_model import Lying, Model
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import rule
 
 from telex.errors import StoreFull
 from telex.ports.store import Store
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.transaction import SqliteTransaction
 from tests.store_kit import full_at_first
 from tests.test_store_machine import INBOXES, SOME_INBOXES, WINDOW_SECONDS, SqliteMachine

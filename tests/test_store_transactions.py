@@ -14,8 +14,8 @@ from telex.stores.sqlite import store as sqlite_store
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing import FakeClock
-from telex.testing.contract_transactions import TransactionPromises
 from telex.testing.faulty_transactions import BLIND, COUNTERS, TABLES, TRANSACTION_BUGS
+from telex.testing.store_contract import TransactionPromises
 from tests.proofs import proves
 
 T = TypeVar("T")

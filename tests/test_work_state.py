@@ -27,7 +27,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
-from telex.testing.contract_work import keep_snapshot, topic
+from telex.testing.contract_events import keep_snapshot, topic
 from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
 from telex.work.actions import CHAPTERS, FOLDS

@@ -10,8 +10,7 @@ from telex.bus.run_sync import run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
-from telex.ports.clock import StoreClock
-from telex.ports.evidence import Evidence
+from telex.ports.environment import Evidence, StoreClock
 from telex.ports.store import Store
 from telex.project import GIT, STORE_FOLDER, VARIABLE, is_inside, nearest, store_folder, work_tree
 
@@ -109,7 +108,7 @@ class Connection:
             evidence=evidence,
         )
         if grouped:
-            from telex.ports.trace_context import traceparent  # whoever has a loop has paid for it
+            from telex.ports.environment import traceparent  # whoever has a loop has paid for it
 
             bus.carry(traceparent)
         return bus

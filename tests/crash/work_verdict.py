@@ -10,8 +10,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.ports.store import EVERYTHING
-from telex.stores.doctor import ReadOnlyConnection
-from telex.stores.doctor_work_state import wrong_topics
+from telex.stores.doctor import ReadOnlyConnection, wrong_topics
 from telex.stores.sqlite.store import SqliteStore
 from telex.work import reducer
 from telex.work.snapshots import encode_state

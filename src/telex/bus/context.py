@@ -14,8 +14,7 @@ from telex.errors import StoreFull
 from telex.model.finding import Finding
 from telex.model.message import Message
 from telex.model.roster import Member, Roster
-from telex.ports.clock import Clock
-from telex.ports.evidence import Evidence
+from telex.ports.environment import Clock, Evidence
 from telex.ports.store import Reads, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy

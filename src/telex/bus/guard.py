@@ -12,7 +12,7 @@ from telex.model.contracts import ContractIndex, PathVerdict, Plan, PlanSummary
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.roster import HUMAN, Member, Roster
-from telex.ports.clock import Clock
+from telex.ports.environment import Clock
 from telex.ports.store import Store
 from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short

@@ -17,7 +17,7 @@ from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Message
 from telex.model.roster import AGENT, HUMAN, Member, Roster, roster_of
-from telex.ports.clock import Clock
+from telex.ports.environment import Clock
 from telex.ports.store import ROSTER, Reads, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.work.snapshots import LONG, decode_snapshot, encode_snapshot

@@ -4,7 +4,7 @@ Most messages claim nothing of that kind, so git is neither imported nor started
 """
 
 from telex.model.finding import Severity
-from telex.ports.evidence import Evidence, EvidenceResult
+from telex.ports.environment import Evidence, EvidenceResult
 
 KNOWN_MAX = 1_024  # what was found true of a commit stays true
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from telex.evidence.git import GitCommand, GitUnavailable
-from telex.ports.evidence import EvidenceResult
+from telex.ports.environment import EvidenceResult
 
 STORE_FOLDER = ".telex"  # lies in the folder of the project
 

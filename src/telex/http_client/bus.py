@@ -15,7 +15,7 @@ from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
-from telex.ports.clock import Clock
+from telex.ports.environment import Clock
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from telex.errors import StoreUnavailable
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import AsyncTransport, BlockingTransport, RetryTransport, Transport, is_loopback
-from telex.ports.clock import Clock
+from telex.ports.environment import Clock
 from telex.validation.check import CheckPolicy
 
 

@@ -6,8 +6,8 @@ Each verb is all-or-nothing for each item it is given. The verbs are async so th
 that never waits may be driven without an event loop.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from telex.model.delivery import Delivery, State
 from telex.model.event import Event
@@ -223,6 +223,28 @@ class Transaction(Reads, Protocol):
         next deadline, and a new delivery in each of these inboxes with an event `request-repeated`. Without a next
         deadline there is an event `expired`, and the request is not pending any more. The reports are stored with it.
         False: the request was answered or reminded of meanwhile, and nothing is stored."""
+
+
+class Completed(Generic[T]):
+    """An awaitable that makes a call when it is created, and returns its result or raises its error when awaited.
+
+    A coroutine would run decisions in the order in which their callers await them.
+    """
+
+    __slots__ = ("_answer", "_error")
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._error: Exception | None = None
+        try:
+            self._answer = call()
+        except Exception as error:
+            self._error = error
+
+    def __await__(self) -> Generator[None, None, T]:
+        yield from ()
+        if self._error is not None:
+            raise self._error
+        return self._answer
 
 
 class Cache(Protocol):

@@ -33,8 +33,7 @@ from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.replay.reader import LogEntry, inboxes_of, moment_in, recorded
 from telex.replay.team import ReplayTeam, apply_member_event
-from telex.stores.memory import MemoryStore
-from telex.stores.memory_transaction import MemoryTransaction
+from telex.stores.memory import MemoryStore, MemoryTransaction
 from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
 from telex.work.actions import FOLDS

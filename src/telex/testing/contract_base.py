@@ -16,7 +16,7 @@ from telex.model.digest import digest_of
 from telex.model.event import Event
 from telex.model.message import Lease, NewMessage
 from telex.model.roster import Member
-from telex.ports.clock import Clock
+from telex.ports.environment import Clock
 from telex.ports.store import AppendResult, LeaseRequest, Reads, Settlement, SettleResult, Store, Transaction
 from telex.testing.clock import FakeClock
 

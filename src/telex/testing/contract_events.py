@@ -2,10 +2,15 @@
 
 import json
 
+import pytest
+
+from telex.model.delivery import AT_ONCE
 from telex.model.event import Event
-from telex.model.message import Lease, Message
-from telex.ports.store import LeaseRequest, Query, Store
-from telex.testing.contract_base import ContractBase, ids, promise
+from telex.model.message import Lease, Message, WorkChange
+from telex.model.roster import Member
+from telex.ports.store import Changes, LeaseRequest, PendingRequest, Query, Store
+from telex.testing.contract_base import ContractBase, ids, promise, put_member, read
+from telex.testing.contract_messages import remind
 
 LONG_AGO = 0.0  # nothing is older
 TIDY_STEPS = 40  # enough for everything in these tests, three at a time
@@ -238,3 +243,240 @@ class EventPromises(ContractBase):
             json.loads(event.detail or "") for event, _ in await store.events(Query(kinds=("conversation-idle",)), 10)
         ]
         assert silent == [{"correlation": "T1", "messages": 2, "open": 1}]
+
+
+class MemberPromises(ContractBase):
+    @promise
+    async def test_members_are_written_down_as_they_are(self, store: Store) -> None:
+        kim = Member("kim", "qa", ("vbw-typed", "build-flow"), joined_at=self.now, seen_at=self.now)
+        lee = Member("李雷", "dev", joined_at=self.now)
+        await put_member(store, kim, Event(0, self.now, "joined", "kim"))
+        await put_member(store, lee)
+        assert sorted(await store.members()) == [kim, lee]
+        gone = kim._replace(left_at=self.now + 1.0)
+        await put_member(store, gone, Event(0, self.now, "left", "kim"))
+        assert sorted(await store.members()) == [gone, lee]
+        assert [event.kind for event, _ in await store.events(Query(), 10)] == ["joined", "joined", "left"]
+
+    @promise
+    async def test_a_member_that_was_active_is_seen_so(self, store: Store) -> None:
+        await put_member(store, Member("kim", "qa", joined_at=self.now, seen_at=self.now))
+        await store.seen("kim", self.now + 50.0)
+        await store.seen("nobody", self.now)
+        assert [(member.name, member.seen_at) for member in await store.members()] == [("kim", self.now + 50.0)]
+
+    @promise
+    async def test_members_are_there_after_reopening(self, store: Store) -> None:
+        if not self.reopens:
+            pytest.skip("what this store keeps is gone when it is closed")
+        kim = Member("kim", "qa", ("vbw-typed",), joined_at=self.now, seen_at=self.now)
+        await put_member(store, kim)
+        store = await self.reopen(store)
+        assert await store.members() == [kim]
+
+    @promise
+    async def test_every_write_can_be_noticed(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
+        seen = {store.changes()}
+        lease = await self.take_one(store, "lead")
+        seen.add(store.changes())
+        await self.settle_one(store, self.ack(lease))
+        seen.add(store.changes())
+        await remind(store, PendingRequest(seq, self.now, 0), self.now, None)
+        seen.add(store.changes())
+        assert len(seen) == 4
+
+    @promise
+    async def test_it_tells_into_which_inboxes_anything_has_come_since(self, store: Store) -> None:
+        before = (await store.changes_since(None)).upto
+        assert await store.changes_since(before) == Changes(before)
+        first, second = await self.keep(store, self.entry("m1", "kim", "role:qa"), self.entry("m2", "lead"))
+        await self.append(store, self.entry("m3", kind="refused"))
+        touched = await store.changes_since(before)
+        assert sorted(touched.due) == [("kim", AT_ONCE), ("lead", AT_ONCE), ("role:qa", AT_ONCE)]
+        assert touched.messages >= {first, second}
+        assert touched.upto == (await store.changes_since(None)).upto
+        assert await store.changes_since(touched.upto) == Changes(touched.upto)
+
+    @promise
+    async def test_it_tells_what_was_put_back_and_when_it_is_due_and_not_what_was_taken(self, store: Store) -> None:
+        [seq, _] = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "qa"))
+        await self.take_one(store, "qa")
+        lease = await self.take_one(store, "lead")
+        before = (await store.changes_since(None)).upto
+        await self.settle_one(store, self.give_back(lease, due_at=self.now + 5.0))
+        touched = await store.changes_since(before)
+        assert touched.due == (("lead", self.now + 5.0),)
+        assert touched.messages == {seq}
+        assert await store.due_times(["lead", "qa", "nobody"]) == {"lead": self.now + 5.0}
+        await self.keep(store, self.entry("m3", "lead"))
+        assert await store.due_times(["lead"]) == {"lead": AT_ONCE}
+
+    @promise
+    async def test_it_tells_of_reports_and_of_what_is_asked_again(self, store: Store) -> None:
+        seqs = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "kim", answer_by=self.now))
+        lease = await self.take_one(store, "lead")
+        before = (await store.changes_since(None)).upto
+        await self.settle_one(store, self.bury(lease, self.report("r1", "dev")))
+        request = PendingRequest(seqs[1], self.now, 0)
+        await remind(store, request, self.now, self.now + 9.0, inboxes=["kim"], reports=[self.report("r2", "qa")])
+        touched = await store.changes_since(before)
+        assert {inbox for inbox, _ in touched.due} == {"dev", "kim", "qa"}
+        assert touched.messages >= set(seqs)
+
+    @promise
+    async def test_it_tells_who_has_come_and_gone(self, store: Store) -> None:
+        before = (await store.changes_since(None)).upto
+        await put_member(store, Member("kim", "qa", joined_at=self.now), Event(0, self.now, "joined", "kim"))
+        stopped = Member("dev", "dev", joined_at=self.now, stopped_at=self.now)
+        work_change = WorkChange(members=((stopped, Event(0, self.now, "stopped", "dev")),))
+        await self.keep(store, self.entry("m1", "lead", work_change=work_change))
+        assert (await store.changes_since(before)).members == {"kim", "dev"}
+
+    @promise
+    async def test_two_who_have_it_open_see_one_store(self, store: Store) -> None:
+        if not self.reopens:
+            pytest.skip("what this store keeps cannot be opened by another")
+        other = await self.make()
+        try:
+            changes = store.changes()
+            await self.keep(other, self.entry("m1", "lead"))
+            assert store.changes() != changes
+            assert (await store.changes_since(0)).due == (("lead", AT_ONCE),)
+            lease = await self.take_one(store, "lead")
+            assert await self.take(other, "lead") == []
+            assert (await self.settle_one(other, self.ack(lease))).done
+            assert not (await self.settle_one(store, self.ack(lease))).done
+        finally:
+            await other.close()
+
+
+YEARS = 3 * 365 * 86_400.0
+
+
+async def topic(store: Store, name: str, after: int = 0) -> list[tuple[Event, Message]]:
+    return await read(store, lambda reads: reads.topic(name, after))
+
+
+async def ids_in(store: Store, name: str, after: int = 0) -> list[str]:
+    return [message.id for _, message in await topic(store, name, after)]
+
+
+async def topics(store: Store, kind: str) -> list[str]:
+    return await read(store, lambda reads: reads.topics(kind))
+
+
+async def snapshot(store: Store, name: str) -> tuple[int, str] | None:
+    return await read(store, lambda reads: reads.snapshot(name))
+
+
+async def keep_snapshot(store: Store, name: str, seq: int, text: str) -> None:
+    await store.transaction(lambda tx: tx.keep_snapshot(name, seq, text))
+
+
+async def held(store: Store, holder: str) -> list[str]:
+    return [message.id for message in await read(store, lambda reads: reads.held(holder))]
+
+
+class WorkPromises(ContractBase):
+    @promise
+    async def test_a_topic_has_what_belongs_to_it_in_order_each_with_its_event(self, store: Store) -> None:
+        both = WorkChange(("plan:1", "contracts"))
+        [first, _, last] = await self.keep(
+            store,
+            self.entry("a", "lead", work_change=both, detail='{"took": 1}'),
+            self.entry("b", "lead"),
+            self.entry("c", "lead", work_change=WorkChange(("plan:1",))),
+        )
+        assert await ids_in(store, "plan:1") == ["a", "c"]
+        assert await ids_in(store, "plan:1", after=first) == ["c"]
+        assert await ids_in(store, "contracts") == ["a"]
+        assert await ids_in(store, "plan:2") == []
+        [(event, message), _] = await topic(store, "plan:1")
+        assert (event.seq, event.kind, event.detail, message.seq) == (first, "accepted", '{"took": 1}', first)
+        assert last > first
+
+    @promise
+    async def test_topics_are_listed_by_their_kind_and_no_other(self, store: Store) -> None:
+        names = ("plan:b", "plan:a", "plan:", "plans:x", "pla:n", "plan;x", "contracts", "plan:ü")
+        await self.keep(store, self.entry("m1", "lead", work_change=WorkChange(names)))
+        assert sorted(await topics(store, "plan")) == ["plan:", "plan:a", "plan:b", "plan:ü"]
+        assert await topics(store, "contracts") == ["contracts"]
+        assert await topics(store, "task") == []
+
+    @promise
+    async def test_what_follows_is_stored_with_it(self, store: Store) -> None:
+        report = self.report("r", "human")._replace(work_change=WorkChange(("escalation:r",)), answer_by=self.now + 5.0)
+        [_] = await self.keep(store, self.entry("a", "lead", work_change=WorkChange(("t",), (report,))))
+        assert await ids_in(store, "escalation:r") == ["r"]
+        assert [message.id for _, message, _ in await store.overdue(self.now + 9.0, 9)] == ["r"]
+        assert ids(await self.take(store, "human", limit=9)) == ["r"]
+
+    @promise
+    async def test_a_full_inbox_keeps_nothing_of_it(self, store: Store) -> None:
+        await self.keep(store, self.entry("a", "lead"))
+        work_change = WorkChange(("t",), (self.report("r", "human"),))
+        full = await self.append_one(store, self.entry("b", "lead", work_change=work_change), inbox_max=1)
+        assert full.outcome == "inbox-full"
+        assert await topics(store, "t") == []
+        assert await store.find("r") == []
+
+    @promise
+    async def test_who_changes_with_a_message_has_changed_when_it_is_kept(self, store: Store) -> None:
+        member = Member("dev", "dev", joined_at=1.0, stopped_at=self.now)
+        event = Event(0, self.now, "joined", "dev", detail='{"role": "dev"}')
+        [seq] = await self.keep(store, self.entry("a", "lead", work_change=WorkChange(("t",), (), ((member, event),))))
+        assert await store.members() == [member]
+        [(told, _)] = await store.events(Query(kinds=("joined",)), 9)
+        assert (told.agent, told.detail, told.seq > seq) == ("dev", event.detail, True)
+
+    @promise
+    async def test_what_belongs_to_a_topic_is_never_pruned(self, store: Store) -> None:
+        await self.keep(
+            store, self.entry("lasting", "lead", work_change=WorkChange(("t",))), self.entry("gone", "lead")
+        )
+        for lease in await self.take(store, "lead", limit=9):
+            assert (await self.settle_one(store, self.ack(lease))).done
+        later = self.now + YEARS
+        for _ in range(6):
+            await store.maintain(later, same_since=later, keep_since=later - 1.0, silent_since=later, limit=50)
+        assert await ids_in(store, "t") == ["lasting"]
+        assert await store.find("gone") == []
+
+    @promise
+    async def test_a_snapshot_is_there_until_the_next_one_takes_its_place(self, store: Store) -> None:
+        assert await snapshot(store, "plan:1") is None
+        await keep_snapshot(store, "plan:1", 7, '["Grüße"]')
+        await keep_snapshot(store, "plan:2", 8, "")
+        assert await snapshot(store, "plan:1") == (7, '["Grüße"]')
+        await keep_snapshot(store, "plan:1", 9, "[]")
+        assert (await snapshot(store, "plan:1"), await snapshot(store, "plan:2")) == ((9, "[]"), (8, ""))
+
+    @promise
+    async def test_what_somebody_holds_is_known(self, store: Store) -> None:
+        await self.keep(store, *(self.entry(name, "lead") for name in ("a", "b", "c")))
+        [first, second] = await self.take(store, "lead", limit=2, holder="kim")
+        assert await held(store, "kim") == ["a", "b"]
+        assert await held(store, "lee") == []
+        await store.settle([self.ack(first)])
+        assert await held(store, "kim") == [second.message.id]
+
+    @promise
+    async def test_topics_are_there_after_reopening(self, store: Store) -> None:
+        if not self.reopens:
+            pytest.skip("what this store keeps is gone when it is closed")
+        await self.keep(store, self.entry("a", "lead", work_change=WorkChange(("t", "u:1"))))
+        store = await self.reopen(store)
+        assert await ids_in(store, "t") == ["a"]
+        assert await topics(store, "u") == ["u:1"]
+
+    @promise
+    async def test_nothing_is_leased_to_a_member_that_has_shut_down(self, store: Store) -> None:
+        here = Member("dev", "dev", joined_at=1.0)
+        await put_member(store, here)
+        gone = (here._replace(stopped_at=self.now), Event(0, self.now, "stopped", "dev"))
+        last = self.entry("last", "lead", sender="dev", work_change=WorkChange(("t",), (), (gone,)))
+        await self.keep(store, last, self.entry("other", "dev", sender="qa"))
+        assert await self.take(store, "dev", holder="dev") == []
+        await put_member(store, here)
+        assert ids(await self.take(store, "dev", holder="dev")) == ["other"]

@@ -1,6 +1,7 @@
 """Faulty stores: each breaks one promise of the store contract, to test the tests."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from telex.model.delivery import Delivery
@@ -264,3 +265,39 @@ BUGS: dict[str, type[FaultyStore]] = {
     "two-hands": TwoHands,
     "no-lease-expiry": NoLeaseExpiry,
 }
+
+
+Transact = Callable[..., Awaitable[T]]
+
+
+class _Undo(Exception):
+    """Raised at the end of the first run."""
+
+
+def decide_twice(transaction: Transact[T], decide: Callable[[Transaction], T], **options: Any) -> Awaitable[T]:
+    """Submit both runs of a decision. The answer is that of the second."""
+
+    def rehearse(tx: Transaction) -> T:
+        decide(tx)
+        raise _Undo
+
+    return _second(transaction(rehearse, **options), transaction(decide, **options))
+
+
+async def _second(rehearsed: Awaitable[T], decided: Awaitable[T]) -> T:
+    with suppress(Exception):  # an error of the decision itself comes from the second run too
+        await rehearsed
+    return await decided
+
+
+class DecideTwice:
+    """A store whose transaction() runs every decision twice."""
+
+    def __init__(self, store: Store) -> None:
+        self.inner = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def transaction(self, decide: Callable[[Transaction], T], **options: Any) -> Awaitable[T]:
+        return decide_twice(self.inner.transaction, decide, **options)

@@ -24,8 +24,7 @@ from telex.model.limits import Limits
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
 from telex.testing.clock import FakeClock
-from telex.testing.decide_twice import DecideTwice
-from telex.testing.faulty_stores import BUGS
+from telex.testing.faulty_stores import BUGS, DecideTwice
 from telex.testing.sim_invariants import EVENTS_MAX, check
 from telex.testing.sim_observer import SendObserver
 from telex.testing.sim_team import SimTeam

@@ -1,11 +1,4 @@
-"""SQLite connection: one file, many writing processes, no daemon.
-
-Every write is one `BEGIN IMMEDIATE` transaction under a file lock of the operating system, because SQLite's own busy
-handler is unfair: with eight writers one of them may wait for seconds. A durable write is synced before it is
-acknowledged, as with `synchronous = FULL`, but after the lock is released, so that the next writer need not wait for
-the disk. That is safe: a sync covers everything written before it, and a checkpoint syncs the log before it changes the
-file. A lease is not synced, since losing one in a power cut only means that the message is delivered again.
-"""
+"""Translation of SQLite errors into the exceptions of `telex.errors`."""
 
 import os
 import time
@@ -15,10 +8,43 @@ from typing import Any, NoReturn, TypeVar
 
 import apsw
 
-from telex.errors import OutcomeUnknown, StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
+from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreTooNew, StoreUnavailable
 from telex.stores.disk import FileLock, ReserveFile, free_bytes, make_file, open_file, refuse_links, sync_folder
-from telex.stores.sqlite.errors import may_be_kept, ours
 from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+
+def may_be_kept(error: apsw.Error, undone: bool) -> bool:
+    """After a COMMIT that failed. With no room for it the last frame was not written, and without that there is no
+    commit; but a failed sync leaves a whole one behind, which a later recovery may find and believe."""
+    return not isinstance(error, apsw.FullError) and (not undone or isinstance(error, apsw.IOError))
+
+
+def ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
+    """What a driver's complaint means to whoever asked."""
+    match error:
+        case _ if in_doubt:
+            return OutcomeUnknown(f"outcome unknown ({path}: {error}): send again with the same id.")
+        case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+            return StoreFull(f"no room on the disk for {path}: nothing of this was stored; free some space.")
+        case apsw.NotADBError():
+            return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
+        case apsw.CorruptError():
+            return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
+        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
+            return StoreUnavailable("this bus has been closed: open another one.")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreUnavailable(f"{path} is held by another program: try again when it has let go.")
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StoreUnavailable(f"{path} may not be written: check its permissions and those of its folder.")
+        case apsw.CantOpenError():
+            return StoreUnavailable(f"cannot open {path}: check that its folder is there and may be written.")
+        case apsw.IOError():
+            return StoreUnavailable(f"the disk failed under {path} ({error}): nothing of this was stored.")
+        case apsw.SQLError() if "no such table" in str(error):
+            return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
+        case _:
+            raise error  # our own mistake: it must not be taken for the world's
+
 
 T = TypeVar("T")
 fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one that leaves the file's times alone

@@ -8,11 +8,10 @@ from itertools import takewhile
 
 from telex.model.digest import number_of
 from telex.model.event import Event
+from telex.stores.sqlite.caches import IDS, INDEXED, put_in
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import IDS, INDEXED, put_in
 from telex.stores.sqlite.reads import CORRELATION, TOLD
-from telex.stores.sqlite.rows import Row, first_delivery, last_delivery
-from telex.stores.sqlite.schema import DELIVERY_BITS
+from telex.stores.sqlite.schema import DELIVERY_BITS, Row, first_delivery, last_delivery
 from telex.stores.sqlite.transaction import SqliteTransaction
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not

@@ -16,9 +16,9 @@ from telex.ports.store import (
     PendingRequest,
     Query,
 )
+from telex.stores.sqlite.caches import INDEXED
 from telex.stores.sqlite.connection import Row, SqliteConnection
-from telex.stores.sqlite.dedup import INDEXED
-from telex.stores.sqlite.rows import (
+from telex.stores.sqlite.schema import (
     DELIVERY,
     EVENT,
     EVENT_WIDTH,

@@ -18,6 +18,7 @@ from telex.model.roster import Member
 from telex.ports.store import (
     Cache,
     Changes,
+    Completed,
     ConversationPage,
     LeaseRequest,
     PendingRequest,
@@ -27,12 +28,11 @@ from telex.ports.store import (
     SettleResult,
     Transaction,
 )
-from telex.stores.completed import Completed
 from telex.stores.disk import make_folder
-from telex.stores.sqlite import reads, writes
+from telex.stores.sqlite import reads
+from telex.stores.sqlite import transaction as writes
+from telex.stores.sqlite.caches import InboxQuota, RecentIds
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import RecentIds
-from telex.stores.sqlite.quota import InboxQuota
 from telex.stores.sqlite.transaction import FailedJob, SqliteReads, SqliteTransaction, WriteJob
 
 TYPE_CHECKING = False

@@ -1,6 +1,6 @@
 """Trace middleware: the `traceparent` of a request is stored with the messages that it sends."""
 
-from telex.ports.trace_context import TRACEPARENT, carrying
+from telex.ports.environment import TRACEPARENT, carrying
 from telex.surfaces.http.asgi import App, Receive, Scope, Send, header
 
 _NAME = TRACEPARENT.encode()
