@@ -10,6 +10,7 @@ import pytest
 from telex.bus.run_sync import run_sync
 from telex.errors import StoreFull
 from telex.model.message import WorkChange
+from telex.ports.store import find_messages
 from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
@@ -195,7 +196,7 @@ def test_a_topic_that_others_have_written_since_is_noticed(open_: Open) -> None:
     def written(id_: str, topic: str) -> list[str]:
         position = run_sync(first.read(lambda reads: reads.position))
         assert outcomes(second, entry(id_)._replace(work_change=WorkChange((topic,)))) == ["stored"]
-        return run_sync(first.read(lambda reads: [*reads.topics_since(position)]))
+        return run_sync(first.read(lambda reads: [*reads.topics(after=position)]))
 
     assert sent(first, *numbered("m", 3)) == ["stored"] * 3
     topics = {"a": "work", "b": "contracts", "c": "work"}
@@ -257,4 +258,4 @@ def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, mon
     for number in range(40):
         assert outcomes(store, entry(f"h-{number}")._replace(kind="imported", inboxes=())) == ["stored"]
         assert number + 1 - int(store._file.value(dedup.INDEXED)) <= 4
-    assert [len(run_sync(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40
+    assert [len(run_sync(store.read(find_messages, f"h-{number}"))) for number in range(40)] == [1] * 40

@@ -59,9 +59,9 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
     "wrong-numbers": (AS_THE_FIRST, OTHERS),
     **{f"blind-{name.replace('_', '-')}": (READS,) for name in BLIND},
     "blind-earlier": (READS, WINDOW),
-    "blind-held": (HELD,),
-    "blind-topics-since": (CHANGED,),
-    "blind-roster-changed-since": (CHANGED,),
+    "blind-deliveries": (READS, HELD),
+    "blind-topics": (READS, CHANGED),
+    "blind-events": (READS, CHANGED),
     "blind-changed": (CHANGED, COMMITS),
     "blind-next": (READS_NEXT,),
     "no-snapshot": (SNAPSHOT,),
@@ -205,7 +205,7 @@ def not_flushing_for(name: str) -> type[SqliteTransaction]:
     return Planted
 
 
-FLUSHING = ("find", "pending_requests", "deliveries", "story", "topic", "topics", "count_open")
+FLUSHING = ("messages", "pending_requests", "deliveries", "events", "topics", "count_open")
 SQLITE_FOUND_BY: dict[str, tuple[type[SqliteTransaction], tuple[str, ...]]] = {
     "drop-leaves-messages": (dropping_all_but("_pending"), (OTHERS,)),
     "drop-leaves-events": (dropping_all_but("_events"), (OTHERS,)),

@@ -11,7 +11,7 @@ from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
 from telex.ports.environment import Evidence, StoreClock
-from telex.ports.store import Store
+from telex.ports.store import Store, latest_at
 from telex.project import GIT, STORE_FOLDER, VARIABLE, is_inside, nearest, store_folder, work_tree
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Connection:
         from telex.bus.notify import Notifier
 
         store = open_store(self._where, settings, grouped=grouped)
-        clock.begin_after(run_sync(store.latest_at()))
+        clock.begin_after(run_sync(store.read(latest_at)))
         waiting = Notifier
         if grouped:
             from telex.bus.shared_notify import SharedNotifier

@@ -1,7 +1,7 @@
-"""Tables of the memory store, and the writes that keep them consistent with each other.
+"""Memory store: the store contract in plain Python, for tests, simulation and replay.
 
-Every write goes through a method here. While a decision runs, each write also leaves its inverse in a journal, so that
-a decision that raises can be undone.
+Everything is in dicts and gone with the process. Every write goes through a method of `MemoryTables`. While a decision
+runs, each write also leaves its inverse in a journal, so that a decision that raises can be undone.
 """
 
 import json
@@ -12,33 +12,43 @@ from contextlib import contextmanager
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
-from telex.model.event import BRINGING, COMING_AND_GOING, ELSEWHERE, Event
+from telex.model.event import Event
 from telex.model.message import Lease, Message, NewMessage, WorkChange
-from telex.model.roster import TELEX, Member
+from telex.model.roster import Member
 from telex.ports.store import (
     CONVERSATION_BYTES,
     LATEST_MESSAGES,
     ROSTER,
     Cache,
-    Changes,
     Completed,
     ConversationPage,
     ConversationSummary,
+    DeliveryQuery,
     EarlierMessage,
+    EventQuery,
     LeaseRequest,
+    MessageQuery,
     PendingRequest,
-    Query,
     Reads,
+    RequestQuery,
     Settlement,
     SettleResult,
     Transaction,
 )
-from telex.stores.query_match import matches_query
+from telex.stores.query_match import matches_delivery, matches_query, matches_request
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Undo = tuple[Callable[..., Any], tuple[Any, ...]]
+_ORDERS: dict[str, Callable[[Delivery], tuple[float, ...]]] = {
+    "number": lambda delivery: (delivery.message, delivery.seq),
+    "offer": lambda delivery: (delivery.rank, delivery.message, delivery.seq),
+    "due": lambda delivery: (delivery.due_at, delivery.message, delivery.seq),
+    "newest": lambda delivery: (-delivery.message, -delivery.seq),
+}
 
 
 class MemoryTables:
@@ -60,17 +70,16 @@ class MemoryTables:
         self._events_of: dict[int, list[int]] = defaultdict(list)  # by message
         self._asked: dict[tuple[str, str | None], dict[int, None]] = defaultdict(dict)  # asks by id or conversation
         self._last_event = self._last_delivery = self._writes = 0
-        self._latest_at = 0.0
         self._changed: list[str] = []  # by the decision that runs: topics, and ROSTER for each member
         self._journal: list[Undo] | None = None  # inverses of its writes; None: no decision runs
 
     # --- journal -----------------------------------------------------------------------------------------------------
 
-    def _undo(self, marks: tuple[int, int, float]) -> None:
+    def _undo(self, marks: tuple[int, int]) -> None:
         journal, self._journal = self._journal or [], None
         for inverse, arguments in reversed(journal):
             inverse(*arguments)
-        self._last_event, self._last_delivery, self._latest_at = marks
+        self._last_event, self._last_delivery = marks
 
     def _set(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         if self._journal is not None:
@@ -239,23 +248,7 @@ class MemoryTables:
         self._set(self._events, event.seq, event)
         if event.message is not None:
             self._add(self._events_of[event.message], event.seq)
-        if event.kind not in ELSEWHERE:
-            self._latest_at = event.at
         self._writes += 1
-
-    def _touched(self, after: int) -> Changes:
-        events = [self._events[seq] for seq in range(after + 1, self._last_event + 1) if seq in self._events]
-        numbers = {event.delivery for event in events if event.delivery is not None}
-        for event in events:
-            if event.kind in BRINGING:
-                numbers.update(self._deliveries_of.get(event.seq, ()))
-        put = [one for number in sorted(numbers) if (one := self._deliveries.get(number)) and one.state == "stored"]
-        return Changes(
-            self._last_event,
-            tuple((delivery.inbox, delivery.due_at) for delivery in put),
-            frozenset(event.message or event.seq for event in events),
-            frozenset(event.agent for event in events if event.kind in COMING_AND_GOING and event.agent is not None),
-        )
 
     def _remove(self, seq: int) -> None:
         """Delete a message with all that belongs to it."""
@@ -268,12 +261,6 @@ class MemoryTables:
         for event in self._events_of.pop(seq, ()):
             del self._events[event]
         self._writes += 1
-
-    def _open_in(self, inboxes: Iterable[str]) -> list[Delivery]:
-        return [self._deliveries[seq] for inbox in set(inboxes) for seq in self._open.get(inbox, ())]
-
-    def _with_messages(self, deliveries: Iterable[Delivery]) -> list[tuple[Delivery, Message]]:
-        return [(delivery, self._messages[delivery.message]) for delivery in deliveries]
 
     def _is_settled(self, message: int) -> bool:
         states = {self._deliveries[seq].state for seq in self._deliveries_of.get(message, ())}
@@ -296,60 +283,112 @@ class MemoryReads:
         self.position = tables._last_event
         self.changed: Sequence[str] = ()
 
-    def topics_since(self, position: int) -> list[str]:
-        return [name for name, seqs in self._tables._topics.items() if seqs and seqs[-1] > position]
+    def messages(self, query: MessageQuery) -> list[Message]:
+        messages = self._tables._messages
+        if query.correlation is not None:
+            found = (message for message in messages.values() if message.correlation == query.correlation)
+        else:
+            known = sorted(messages.keys() & (query.seqs or ()))
+            found = (messages[seq] for seq in (known if query.id is None else self._tables._by_id.get(query.id, ())))
+        return list(islice(found, query.limit))
 
-    def roster_changed_since(self, position: int) -> bool:
-        events = (self._tables._events.get(seq) for seq in range(position + 1, self._tables._last_event + 1))
-        return any(event is not None and event.kind in COMING_AND_GOING for event in events)
+    def conversations(self, before: int | None, limit: int) -> ConversationPage:
+        threads = _threads(reversed(self._tables._messages.values()))
+        page, size = list[ConversationSummary](), 0
+        for correlation, thread in threads.items():
+            if before is not None and thread[0].seq >= before:
+                continue
+            begun = sum(message.correlation is None for message in self.messages(MessageQuery(id=correlation)))
+            latest = thread[:LATEST_MESSAGES]
+            senders = tuple(dict.fromkeys(message.sender for message in latest))
+            refused = sum(message.refused for message in latest)
+            page.append(ConversationSummary(correlation, len(thread) + begun, thread[0], senders, refused))
+            size += len(thread[0].raw)
+            if len(page) == limit or size >= CONVERSATION_BYTES:
+                return ConversationPage(tuple(page), thread[0].seq)
+        return ConversationPage(tuple(page), None)
+
+    def deliveries(self, query: DeliveryQuery) -> list[Delivery]:
+        tables = self._tables
+        matching = [
+            delivery
+            for delivery in (tables._deliveries[seq] for seq in self._candidates(query))
+            if matches_delivery(query, delivery, tables._messages[delivery.message])
+        ]
+        return nsmallest(len(matching) if query.limit is None else query.limit, matching, key=_ORDERS[query.order])
+
+    def _candidates(self, query: DeliveryQuery) -> Iterable[int]:
+        tables = self._tables
+        if query.seqs is not None:
+            return tables._deliveries.keys() & query.seqs
+        if query.message is not None:
+            return tables._deliveries_of.get(query.message, ())
+        if frozenset(query.states) == {"leased"}:
+            return tables._leased
+        if query.inboxes is not None and OPEN.issuperset(query.states):
+            return {seq for inbox in query.inboxes for seq in tables._open.get(inbox, ())}
+        return tables._deliveries
+
+    def depths(self) -> dict[str, tuple[int, int, float]]:
+        tables, depths = self._tables, {}
+        for inbox, seqs in tables._open.items():
+            if seqs:
+                leased = len(seqs & tables._leased)
+                oldest = min(tables._messages[tables._deliveries[seq].message].at for seq in seqs)
+                depths[inbox] = (len(seqs) - leased, leased, oldest)
+        return depths
+
+    def events(self, query: EventQuery) -> list[Event]:
+        tables, filters = self._tables, query.filters
+        if query.message is not None:
+            seqs: Sequence[int] = tables._events_of.get(query.message, ())
+        elif query.topic is not None:
+            seqs = tables._topics.get(query.topic, ())
+            seqs = seqs[bisect_right(seqs, filters.after) :]
+        elif filters.after:
+            seqs = [seq for seq in range(filters.after + 1, tables._last_event + 1) if seq in tables._events]
+        else:
+            seqs = list(tables._events)
+        events = (tables._events[seq] for seq in (reversed(seqs) if filters.newest_first else seqs))
+        matching = (
+            event for event in events if matches_query(filters, event, tables._messages.get(event.message or 0))
+        )
+        return list(islice(matching, query.limit))
+
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]:
+        tables = self._tables
+        key = ("id", query.id) if query.id is not None else ("correlation", query.correlation)
+        is_named = key[1] is not None
+        pending = [
+            (request, message)
+            for seq in sorted(tables._asked.get(key, ()) if is_named else tables._asks)
+            if matches_request(query, request := tables._asks[seq], message := tables._messages[seq])
+        ]
+        if not is_named:
+            pending.sort(key=lambda pair: pair[0].due_at)
+        return pending[: query.limit]
 
     def members(self) -> list[Member]:
         return list(self._tables._members.values())
 
-    def find(self, id: str) -> list[Message]:
-        return [self._tables._messages[seq] for seq in self._tables._by_id.get(id, ())]
-
-    def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        if id is None and correlation is None:
-            return []
-        tables = self._tables
-        found = tables._asked.get(("id", id) if id is not None else ("correlation", correlation), {})
-        asked = [(tables._asks[seq], tables._messages[seq]) for seq in sorted(found)]
-        return [(request, message) for request, message in asked if types is None or message.type in types]
-
-    def held(self, holder: str) -> list[Message]:
-        tables = self._tables
-        held = sorted(seq for seq in tables._leased if tables._deliveries[seq].holder == holder)
-        return [tables._messages[tables._deliveries[seq].message] for seq in held]
-
-    def deliveries(self, message: int) -> list[Delivery]:
-        return [self._tables._deliveries[seq] for seq in self._tables._deliveries_of.get(message, ())]
-
-    def story(self, message: int) -> list[Event]:
-        return [self._tables._events[seq] for seq in self._tables._events_of.get(message, ())]
-
-    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        tables = self._tables
-        seqs = tables._topics.get(name, [])
-        return [(tables._events[seq], tables._messages[seq]) for seq in seqs[bisect_right(seqs, after) :]]
-
-    def topics(self, kind: str) -> list[str]:
-        topics = self._tables._topics
-        return sorted(name for name, seqs in topics.items() if seqs and (name == kind or name.startswith(kind + ":")))
+    def topics(self, kind: str | None = None, after: int = 0) -> list[str]:
+        return sorted(
+            name
+            for name, seqs in self._tables._topics.items()
+            if seqs and seqs[-1] > after and (kind is None or name == kind or name.startswith(kind + ":"))
+        )
 
     def snapshot(self, topic: str) -> tuple[int, str] | None:
         return self._tables._snapshots.get(topic)
-
-    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
-        self._tables._set(self._tables._snapshots, topic, (seq, text))
 
 
 class MemoryTransaction(MemoryReads):
     def __init__(self, tables: MemoryTables) -> None:
         super().__init__(tables)
         self.changed = tables._changed
+
+    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
+        self._tables._set(self._tables._snapshots, topic, (seq, text))
 
     def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
         seq = self._tables._accepted.get((sender, id))
@@ -388,18 +427,12 @@ class MemoryTransaction(MemoryReads):
         return self._tables._remind(request, at, due_at, inboxes, detail, reports=reports)
 
 
-T = TypeVar("T")
-
-
 class MemoryStore(MemoryTables):
     def __init__(self) -> None:
         super().__init__()
-        self._caches: list[Cache] = []
+        self.caches: list[Cache] = []
 
     # --- transactions -----------------------------------------------------------------------------------------------
-
-    def register_cache(self, cache: Cache) -> None:
-        self._caches.append(cache)
 
     def transaction(
         self,
@@ -407,19 +440,20 @@ class MemoryStore(MemoryTables):
         *,
         prefetch_id: str | None = None,
         may_use_reserve: bool = False,
+        durable: bool = True,
     ) -> Awaitable[T]:
         return Completed(partial(self.decide, decide))
 
     def decide(self, decide: Callable[[Transaction], T]) -> T:
         """The transaction, for a caller that needs no coroutine."""
-        marks = (self._last_event, self._last_delivery, self._latest_at)
+        marks = (self._last_event, self._last_delivery)
         with self._commit():
             self._journal = []
             try:
                 answer = decide(MemoryTransaction(self))
             except BaseException:
                 self._undo(marks)
-                for cache in self._caches:
+                for cache in self.caches:
                     cache.forget()
                 raise
             self._journal = None
@@ -430,26 +464,29 @@ class MemoryStore(MemoryTables):
         """Tell the caches what was written, unless it raised."""
         before, self._changed = self._last_event, []
         yield
-        for cache in self._caches:
+        for cache in self.caches:
             cache.committed(before, self._last_event, len(self._changed))
 
-    async def read(self, query: Callable[[Reads], T]) -> T:
-        return query(MemoryReads(self))
+    async def read(self, query: Callable[Concatenate[Reads, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return query(MemoryReads(self), *args, **kwargs)
 
     # --- delivering -------------------------------------------------------------------------------------------------
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
         if self._has_stopped(request.holder):
             return []
-        wanted = set(request.only)
-        due = [
-            delivery
-            for delivery in self._open_in(request.inboxes)
-            if delivery.state == "stored" and delivery.due_at <= request.now
-            if not wanted or delivery.seq in wanted
-        ]
+        due = MemoryReads(self).deliveries(
+            DeliveryQuery(
+                seqs=request.only or None,
+                inboxes=request.inboxes,
+                states=("stored",),
+                due_by=request.now,
+                order="offer",
+                limit=request.limit,
+            )
+        )
         with self._commit():
-            return [self._lease(delivery, request) for delivery in nsmallest(request.limit, due, key=_turn)]
+            return [self._lease(delivery, request) for delivery in due]
 
     def _lease(self, stored: Delivery, request: LeaseRequest) -> Lease:
         attempt, until, holder = stored.attempts + 1, request.until, request.holder
@@ -487,121 +524,7 @@ class MemoryStore(MemoryTables):
             self._store(report)
         return SettleResult(True, now)
 
-    async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
-        late = [self._deliveries[seq] for seq in self._leased if self._deliveries[seq].due_at <= now]
-        return self._with_messages(nsmallest(limit, late, key=lambda delivery: (delivery.due_at, delivery.seq)))
-
-    async def waiting(self, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
-        return self._with_messages(nsmallest(limit, self._open_in(inboxes), key=_turn))
-
-    async def due_times(self, inboxes: Sequence[str]) -> dict[str, float]:
-        stored = [delivery for delivery in self._open_in(inboxes) if delivery.state == "stored"]
-        return {
-            delivery.inbox: delivery.due_at
-            for delivery in sorted(stored, key=lambda delivery: delivery.due_at, reverse=True)
-        }
-
-    async def changes_since(self, after: int | None) -> Changes:
-        return Changes(self._last_event) if after is None else self._touched(after)
-
-    async def next_deadline(self, inboxes: Sequence[str]) -> float | None:
-        stored = (await self.due_times(inboxes)).values()
-        leases = [self._deliveries[seq].due_at for seq in self._leased]
-        return min(
-            [*stored, *leases, *(pending_request.due_at for pending_request in self._asks.values())], default=None
-        )
-
-    async def depths(self) -> dict[str, tuple[int, int, float]]:
-        depths = {}
-        for inbox, seqs in self._open.items():
-            if seqs:
-                leased = len(seqs & self._leased)
-                oldest = min(self._messages[self._deliveries[seq].message].at for seq in seqs)
-                depths[inbox] = (len(seqs) - leased, leased, oldest)
-        return depths
-
-    async def dead(self, limit: int) -> list[tuple[Delivery, Message]]:
-        given_up = [delivery for delivery in self._deliveries.values() if delivery.state in ("dead", "expired")]
-        newest_first = sorted(given_up, key=lambda delivery: (delivery.message, delivery.seq), reverse=True)
-        return self._with_messages(newest_first[:limit])
-
-    # --- requests and their answers ---------------------------------------------------------------------------------
-
-    async def overdue(self, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
-        late = nsmallest(
-            limit,
-            (pending_request for pending_request in self._asks.values() if pending_request.due_at <= now),
-            key=lambda ask: (ask.due_at, ask.message),
-        )
-        return [
-            (pending_request, self._messages[pending_request.message], await self.deliveries(pending_request.message))
-            for pending_request in late
-        ]
-
-    async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
-        def answers(other: Message) -> bool:
-            if other.reply_to is None:
-                same = other.correlation is not None and other.correlation == message.correlation
-                return other.seq > message.seq and same and other.type in types
-            return other.seq > message.seq and other.reply_to == message.id and other.sender != TELEX
-
-        stored = [delivery for delivery in self._open_in(inboxes) if delivery.state == "stored"]
-        return [delivery.seq for delivery in sorted(stored, key=_turn) if answers(self._messages[delivery.message])]
-
-    # --- looking ----------------------------------------------------------------------------------------------------
-
-    async def message(self, seq: int) -> Message | None:
-        return self._messages.get(seq)
-
-    async def find(self, id: str) -> list[Message]:
-        return MemoryReads(self).find(id)
-
-    async def thread(self, correlation: str, limit: int) -> list[Message]:
-        return [message for message in self._messages.values() if message.correlation == correlation][:limit]
-
-    async def conversations(self, before: int | None, limit: int) -> ConversationPage:
-        threads: dict[str, list[Message]] = defaultdict(list)
-        for message in reversed(self._messages.values()):
-            if message.correlation:
-                threads[message.correlation].append(message)
-        found, size = list[ConversationSummary](), 0
-        for correlation, thread in threads.items():
-            if before is not None and thread[0].seq >= before:
-                continue
-            begun = sum(message.correlation is None for message in await self.find(correlation))
-            latest = thread[:LATEST_MESSAGES]
-            senders = tuple(dict.fromkeys(message.sender for message in latest))
-            refused = sum(message.refused for message in latest)
-            found.append(ConversationSummary(correlation, len(thread) + begun, thread[0], senders, refused))
-            size += len(thread[0].raw)
-            if len(found) == limit or size >= CONVERSATION_BYTES:
-                return ConversationPage(tuple(found), thread[0].seq)
-        return ConversationPage(tuple(found), None)
-
-    async def deliveries(self, message: int) -> list[Delivery]:
-        return MemoryReads(self).deliveries(message)
-
-    async def delivery(self, seq: int) -> Delivery | None:
-        return self._deliveries.get(seq)
-
-    async def story(self, message: int) -> list[Event]:
-        return MemoryReads(self).story(message)
-
-    async def events(self, query: Query, limit: int) -> list[tuple[Event, Message | None]]:
-        events = reversed(self._events.values()) if query.newest_first else self._events.values()
-        told = ((event, self._messages.get(event.message or 0)) for event in events)
-        return list(
-            islice(((event, message) for event, message in told if matches_query(query, event, message)), limit)
-        )
-
     # --- members and housekeeping -----------------------------------------------------------------------------------
-
-    async def members(self) -> list[Member]:
-        return list(self._members.values())
-
-    async def seen(self, name: str, at: float) -> None:
-        with self._commit():
-            self._mark_seen(name, at)
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
@@ -625,10 +548,7 @@ class MemoryStore(MemoryTables):
         return len(old)
 
     def _tell_silence(self, now: float, silent_since: float, limit: int) -> int:
-        threads: dict[str, list[Message]] = defaultdict(list)
-        for message in self._messages.values():
-            if message.correlation:
-                threads[message.correlation].append(message)
+        threads = _threads(self._messages.values())
         silent = [
             (correlation, thread)
             for correlation, thread in threads.items()
@@ -655,19 +575,17 @@ class MemoryStore(MemoryTables):
             self._writes += 1
         return len(old)
 
-    async def is_maintenance_due(self, now: float) -> bool:
-        return True
-
     def changes(self) -> int:
         return self._writes
-
-    async def latest_at(self) -> float:
-        return self._latest_at
 
     async def close(self) -> None:
         pass
 
 
-def _turn(delivery: Delivery) -> tuple[int, int, int]:
-    """Its place in the order of offering: by class, and first come, first served."""
-    return delivery.rank, delivery.message, delivery.seq
+def _threads(messages: Iterable[Message]) -> dict[str, list[Message]]:
+    """Conversations by correlation, in the order of these messages."""
+    threads: dict[str, list[Message]] = defaultdict(list)
+    for message in messages:
+        if message.correlation:
+            threads[message.correlation].append(message)
+    return threads

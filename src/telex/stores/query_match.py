@@ -1,15 +1,16 @@
-"""Match of an event against a query, for stores that scan their events."""
+"""Filters of queries in plain Python, for stores that scan and for followers of the log."""
 
 from functools import lru_cache
 from unicodedata import category, normalize
 
+from telex.model.delivery import Delivery
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
-from telex.ports.store import Query
+from telex.model.roster import TELEX
+from telex.ports.store import DeliveryQuery, PendingRequest, Query, RequestQuery
 
 
 def matches_query(query: Query, event: Event, message: Message | None) -> bool:
-    """Everything that the query says must fit; what it leaves open always does."""
     return (
         event.seq > query.after
         and (not query.kinds or event.kind in query.kinds)
@@ -20,6 +21,37 @@ def matches_query(query: Query, event: Event, message: Message | None) -> bool:
         and (query.dialect is None or (message is not None and message.dialect == query.dialect))
         and (query.correlation is None or (message is not None and message.correlation == query.correlation))
         and (query.text is None or (message is not None and contains(message.raw, query.text)))
+    )
+
+
+def matches_delivery(query: DeliveryQuery, delivery: Delivery, message: Message) -> bool:
+    return (
+        delivery.state in query.states
+        and query.message in (None, delivery.message)
+        and query.holder in (None, delivery.holder)
+        and (query.seqs is None or delivery.seq in query.seqs)
+        and (query.after is None or delivery.message > query.after)
+        and (query.inboxes is None or delivery.inbox in query.inboxes)
+        and (query.due_by is None or delivery.due_at <= query.due_by)
+        and (query.answers is None or _answers(query.answers, message, query))
+    )
+
+
+def _answers(request: Message, message: Message, query: DeliveryQuery) -> bool:
+    if message.seq <= request.seq or message.sender == TELEX:
+        return False
+    if message.reply_to is not None:
+        return message.reply_to == request.id
+    same = message.correlation is not None and message.correlation == request.correlation
+    return same and message.type in query.answer_types
+
+
+def matches_request(query: RequestQuery, request: PendingRequest, message: Message) -> bool:
+    return (
+        query.id in (None, message.id)
+        and query.correlation in (None, message.correlation)
+        and (query.types is None or message.type in query.types)
+        and (query.due_by is None or request.due_at <= query.due_by)
     )
 
 

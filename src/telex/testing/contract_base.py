@@ -17,7 +17,16 @@ from telex.model.event import Event
 from telex.model.message import Lease, NewMessage
 from telex.model.roster import Member
 from telex.ports.environment import Clock
-from telex.ports.store import AppendResult, LeaseRequest, Reads, Settlement, SettleResult, Store, Transaction
+from telex.ports.store import (
+    AppendResult,
+    LeaseRequest,
+    Reads,
+    Settlement,
+    SettleResult,
+    Store,
+    Transaction,
+    deliveries_of,
+)
 from telex.testing.clock import FakeClock
 
 T = TypeVar("T")
@@ -190,7 +199,7 @@ class ContractBase:
         return result
 
     async def only_delivery(self, store: Store, message: int) -> Delivery:
-        [delivery] = await store.deliveries(message)
+        [delivery] = await store.read(deliveries_of, message)
         return delivery
 
     async def let_the_lease_run_out(self) -> None:

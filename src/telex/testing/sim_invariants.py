@@ -12,7 +12,7 @@ from telex.model.event import Event
 from telex.model.limits import Limits
 from telex.model.message import Message
 from telex.model.roster import TELEX
-from telex.ports.store import Query, Store
+from telex.ports.store import Query, Store, deliveries_of, events_with_messages
 from telex.testing.sim_observer import SendObserver
 
 EVENTS_MAX = 1_000_000
@@ -46,9 +46,9 @@ class ReplayedDelivery:
 
 async def check(store: Store, witness: SendObserver, limits: Limits, readers: set[str], now: float) -> None:
     """Write down everything that is wrong. `readers` are the inboxes that somebody has read to the end."""
-    events = await store.events(Query(), EVENTS_MAX)
+    events = await store.read(events_with_messages, Query(), EVENTS_MAX)
     messages = {message.seq: message for _, message in events if message is not None}
-    deliveries = {seq: await store.deliveries(seq) for seq in messages}
+    deliveries = {seq: await store.read(deliveries_of, seq) for seq in messages}
     replayed = _replay(events, deliveries, witness, limits)
     for seq, message in messages.items():
         for delivery in deliveries[seq]:

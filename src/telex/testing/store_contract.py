@@ -10,7 +10,30 @@ import pytest
 from telex.model.event import Event
 from telex.model.message import WorkChange
 from telex.model.roster import Member
-from telex.ports.store import EVERYTHING, ROSTER, PendingRequest, Reads, Store, Transaction
+from telex.ports.store import (
+    EVERYTHING,
+    ROSTER,
+    PendingRequest,
+    Reads,
+    RequestQuery,
+    Store,
+    Transaction,
+    changes_since,
+    deliveries_of,
+    events_of,
+    events_with_messages,
+    find_messages,
+    find_thread,
+    get_message,
+    held_messages,
+    last_event,
+    latest_at,
+    next_deadline,
+    overdue_requests,
+    roster_changed_since,
+    topic_messages,
+    waiting_deliveries,
+)
 from telex.testing.contract_base import ContractBase, promise
 from telex.testing.contract_delivery import DeliveryPromises
 from telex.testing.contract_events import EventPromises, MemberPromises, WorkPromises
@@ -103,20 +126,22 @@ def depth(tx: Transaction, inbox: str) -> int:
     return next(limit for limit in range(1, DEPTH_MAX) if tx.full_inbox((inbox,), limit) is None)
 
 
-def by_number(tx: Transaction, read: Callable[[int], list[T]]) -> dict[int, list[T]]:
+def by_number(tx: Transaction, read: Callable[[Reads, int], list[T]]) -> dict[int, list[T]]:
     """What there is under each number that a message of these tests may have."""
-    found = {number: read(number) for number in range(1, tx.position + NEW_MAX)}
+    found = {number: read(tx, number) for number in range(1, tx.position + NEW_MAX)}
     return {number: rows for number, rows in found.items() if rows}
 
 
 # What a decision can read of the messages, topics, members and inboxes of these tests.
 READS: dict[str, Decide[Any]] = {
-    "find": lambda tx: [tx.find(id_) for id_ in IDS],
-    "deliveries": lambda tx: by_number(tx, tx.deliveries),
-    "story": lambda tx: by_number(tx, tx.story),
-    "pending_requests": lambda tx: [tx.pending_requests(id_, None) for id_ in IDS],
-    "pending_requests of a conversation": lambda tx: tx.pending_requests(None, "T1", ["note"]),
-    "topic": lambda tx: [tx.topic(name) for name in TOPICS],
+    "find": lambda tx: [find_messages(tx, id_) for id_ in IDS],
+    "deliveries": lambda tx: by_number(tx, deliveries_of),
+    "story": lambda tx: by_number(tx, events_of),
+    "pending_requests": lambda tx: [tx.pending_requests(RequestQuery(id=id_)) for id_ in IDS],
+    "pending_requests of a conversation": lambda tx: tx.pending_requests(
+        RequestQuery(correlation="T1", types=["note"])
+    ),
+    "topic": lambda tx: [topic_messages(tx, name) for name in TOPICS],
     "topics": lambda tx: tx.topics("plan"),
     "members": lambda tx: sorted(tx.members()),
     "snapshot": lambda tx: [tx.snapshot(name) for name in TOPICS],
@@ -131,18 +156,19 @@ def view(tx: Transaction) -> dict[str, Any]:
 
 async def contents(store: Store) -> dict[str, Any]:
     """Everything that a reader of this store can see."""
-    numbers = range(1, (await store.changes_since(None)).upto + NEW_MAX)
+    numbers = range(1, await store.read(last_event) + NEW_MAX)
     return {
         **await store.transaction(view),
-        "messages": [message for number in numbers if (message := await store.message(number)) is not None],
-        "thread": await store.thread("T1", 100),
-        "events": await store.events(EVERYTHING, 1000),
-        "waiting": await store.waiting(INBOXES, 100),
-        "depths": await store.depths(),
-        "overdue": await store.overdue(FAR_AWAY, 100),
-        "next_deadline": await store.next_deadline(INBOXES),
-        "changes": await store.changes_since(0),
-        "latest_at": await store.latest_at(),
+        "messages": [message for number in numbers if (message := await store.read(get_message, number)) is not None],
+        "thread": await store.read(find_thread, "T1", 100),
+        "events": await store.read(events_with_messages, EVERYTHING, 1000),
+        "waiting": await store.read(waiting_deliveries, INBOXES, 100),
+        "depths": await store.read(lambda reads: reads.depths()),
+        "overdue": await store.read(overdue_requests, FAR_AWAY, 100),
+        "next_deadline": await store.read(next_deadline, INBOXES),
+        "changes": await store.read(changes_since, 0),
+        "position": await store.read(last_event),
+        "latest_at": await store.read(latest_at),
     }
 
 
@@ -231,13 +257,13 @@ class TransactionPromises(ContractBase):
         """The same number may be used again, since no reader has seen it. Nothing of the rejected one comes with it."""
         request = await self.prepare(store)
         await submit_together(store, rejecting(self.write_all(request)))
-        last = (await store.changes_since(None)).upto
+        last = await store.read(last_event)
         [seq] = await self.keep(store, self.entry("new", "lead"))
-        message = await store.message(seq)
+        message = await store.read(get_message, seq)
         assert message is not None
         assert (message.id, seq > last) == ("new", True)
-        assert [delivery.inbox for delivery in await store.deliveries(seq)] == ["lead"]
-        assert [(event.seq, event.kind) for event in await store.story(seq)] == [(seq, "accepted")]
+        assert [delivery.inbox for delivery in await store.read(deliveries_of, seq)] == ["lead"]
+        assert [(event.seq, event.kind) for event in await store.read(events_of, seq)] == [(seq, "accepted")]
         assert (await self.append_one(store, self.entry("new", "lead"))).outcome == "duplicate"
 
     @promise
@@ -255,7 +281,7 @@ class TransactionPromises(ContractBase):
     async def test_the_others_of_its_commit_are_stored_and_it_is_not(self, store: Store) -> None:
         request = await self.prepare(store)
         rejected = [rejecting(write, read=read) for write in self.writes(request).values() for read in (False, True)]
-        kinds = [event.kind for event, _ in await store.events(EVERYTHING, 1000)]
+        kinds = [event.kind for event, _ in await store.read(events_with_messages, EVERYTHING, 1000)]
         stored: list[str] = []
         for number, reject in enumerate(rejected):
             pair = [f"{number}-before", f"{number}-after"]
@@ -263,14 +289,14 @@ class TransactionPromises(ContractBase):
             first, error, second = await submit_together(store, *decisions)
             assert isinstance(error, Rejected)
             for id_, seq in zip(pair, (first, second), strict=True):
-                [message] = await store.find(id_)
-                [delivery] = await store.deliveries(seq)
+                [message] = await store.read(find_messages, id_)
+                [delivery] = await store.read(deliveries_of, seq)
                 assert (message.seq, delivery.inbox) == (seq, "lead")
-                assert [event.seq for event in await store.story(seq)] == [seq]
+                assert [event.seq for event in await store.read(events_of, seq)] == [seq]
             stored += pair
-        events = await store.events(EVERYTHING, 1000)
+        events = await store.read(events_with_messages, EVERYTHING, 1000)
         assert [event.kind for event, _ in events] == [*kinds, *["accepted"] * len(stored)]
-        assert [message.id for _, message in await store.read(lambda reads: reads.topic("plan:2"))] == stored
+        assert [message.id for _, message in await store.read(lambda reads: topic_messages(reads, "plan:2"))] == stored
         assert await store.read(lambda reads: reads.topics("escalation")) == []
 
     def appending(self, id: str, topic: str) -> Decide[int]:
@@ -364,7 +390,7 @@ class TransactionPromises(ContractBase):
 
         def held(tx: Transaction) -> list[str]:
             tx.append(self.entry("c", "lead"))
-            return [message.id for message in tx.held("kim")]
+            return [message.id for message in held_messages(tx, "kim")]
 
         assert await store.transaction(held) == ["a"]
         await store.settle([self.ack(lease)])
@@ -373,10 +399,10 @@ class TransactionPromises(ContractBase):
     @promise
     async def test_a_decision_reads_which_topics_and_whether_members_have_changed(self, store: Store) -> None:
         request = await self.prepare(store)
-        start = (await store.changes_since(None)).upto
+        start = await store.read(last_event)
 
         def changes(reads: Reads) -> tuple[set[str], bool]:
-            return set(reads.topics_since(start)), reads.roster_changed_since(start)
+            return set(reads.topics(after=start)), roster_changed_since(reads, start)
 
         def decide(tx: Transaction) -> Any:
             before = changes(tx)
@@ -409,7 +435,7 @@ class TransactionPromises(ContractBase):
     @promise
     async def test_a_cache_forgets_after_a_rejected_decision_before_the_next_one_runs(self, store: Store) -> None:
         request, cache = await self.prepare(store), RecordingCache()
-        store.register_cache(cache)
+        store.caches.append(cache)
 
         def noting(name: str) -> Decide[object]:
             return lambda _: cache.decision(name)
@@ -426,23 +452,23 @@ class TransactionPromises(ContractBase):
     @promise
     async def test_a_cache_gets_every_commit_once_with_its_numbers(self, store: Store) -> None:
         request, cache = await self.prepare(store), RecordingCache()
-        store.register_cache(cache)
+        store.caches.append(cache)
         for write in self.writes(request).values():
             cache.calls.clear()
-            before = (await store.changes_since(None)).upto
+            before = await store.read(last_event)
             changed = await store.transaction(in_turn(write, lambda tx: len(tx.changed)))
-            after = (await store.changes_since(None)).upto
+            after = await store.read(last_event)
             assert cache.calls == [CacheCall("committed", (before, after, changed))]
 
     @promise
     async def test_the_commits_that_a_cache_gets_follow_each_other(self, store: Store) -> None:
         """Decisions that were submitted together may share a commit. Rejected ones are in none."""
         request, cache = await self.prepare(store), RecordingCache()
-        store.register_cache(cache)
-        before, rejected = (await store.changes_since(None)).upto, rejecting(self.writes(request)["plan"])
+        store.caches.append(cache)
+        before, rejected = await store.read(last_event), rejecting(self.writes(request)["plan"])
         good = [self.appending(id_, "plan:1") for id_ in "abc"]
         await submit_together(store, good[0], rejected, good[1], rejected, good[2], rejected)
-        after, commits = (await store.changes_since(None)).upto, cache.commits
+        after, commits = await store.read(last_event), cache.commits
         assert [commit[0] for commit in commits] == [before, *(commit[1] for commit in commits[:-1])]
         assert (commits[-1][1], sum(commit[2] for commit in commits)) == (after, 3)
 
@@ -450,13 +476,13 @@ class TransactionPromises(ContractBase):
     async def test_a_cache_gets_commits_of_other_verbs_too(self, store: Store) -> None:
         await self.keep(store, self.entry("a", "lead"))
         cache = RecordingCache()
-        store.register_cache(cache)
-        before = (await store.changes_since(None)).upto
+        store.caches.append(cache)
+        before = await store.read(last_event)
         [lease] = await self.take(store, "lead")
-        between = (await store.changes_since(None)).upto
+        between = await store.read(last_event)
         report = self.report("report", "qa")._replace(work_change=WorkChange(("plan:1",)))
         await store.settle([self.bury(lease, report)])
-        after = (await store.changes_since(None)).upto
+        after = await store.read(last_event)
         assert cache.commits == [(before, between, 0), (between, after, 1)]
 
     # --- order and snapshots -----------------------------------------------------------------------------------------
@@ -472,7 +498,7 @@ class TransactionPromises(ContractBase):
     async def test_messages_are_numbered_in_the_order_of_their_decisions(self, store: Store) -> None:
         seqs = await submit_together(store, *(self.appending(f"m{number}", "plan:1") for number in range(20)))
         assert seqs == sorted(set(seqs))
-        assert [message.id for _, message in await store.events(EVERYTHING, 100) if message] == [
+        assert [message.id for _, message in await store.read(events_with_messages, EVERYTHING, 100) if message] == [
             f"m{number}" for number in range(20)
         ]
 
@@ -482,7 +508,7 @@ class TransactionPromises(ContractBase):
         [_, last] = await submit_together(store, self.write_all(request), self.appending("last", "plan:1"))
 
         def read(reads: Reads) -> tuple[int, Sequence[str], list[str]]:
-            return reads.position, reads.changed, [message.id for _, message in reads.topic("plan:1")]
+            return reads.position, reads.changed, [message.id for _, message in topic_messages(reads, "plan:1")]
 
         position, changed, topic = await store.read(read)
         assert (position, list(changed), topic) == (last, [], ["work", "task", "plan", "last"])
@@ -503,8 +529,8 @@ class TransactionPromises(ContractBase):
         assert len((await store.read(self._snapshot))[2]) == 2
 
     def _snapshot(self, reads: Reads) -> tuple[Any, ...]:
-        topic = [message.id for _, message in reads.topic("plan:1")]
-        return reads.position, reads.find("late"), topic, list(reads.topics_since(reads.position))
+        topic = [message.id for _, message in topic_messages(reads, "plan:1")]
+        return reads.position, find_messages(reads, "late"), topic, list(reads.topics(after=reads.position))
 
     def write_elsewhere(self, decide: Decide[object]) -> None:
         """Run a decision in another thread, on a store that was opened there, and wait for it."""

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import apsw
 
 from telex.errors import StoreError
-from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
+from telex.model.delivery import AT_ONCE, MOVES, OPEN
 from telex.model.digest import number_of
-from telex.model.event import COMING_AND_GOING, Event
-from telex.model.message import Lease, Message, NewMessage, WorkChange
+from telex.model.event import Event
+from telex.model.message import Lease, NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import ROSTER, EarlierMessage, LeaseRequest, PendingRequest, Settlement, SettleResult
-from telex.stores.sqlite import reads
 from telex.stores.sqlite.caches import INDEXED, InboxQuota, PrefetchResult, RecentIds, prefetch_ids, put_in
 from telex.stores.sqlite.connection import SqliteConnection
+from telex.stores.sqlite.reads import SqliteReads
 from telex.stores.sqlite.schema import (
     CODES,
     DELIVERY,
@@ -50,6 +50,12 @@ _COUNT_OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inb
 _SEEN = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
 _EXPIRE_REQUEST = "DELETE FROM asks WHERE message = ? AND attempts = ?"
 _REPEAT_REQUEST = "UPDATE asks SET due_at = ?, attempts = attempts + 1 WHERE message = ? AND attempts = ?"
+_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
+WHERE d.state = 0 AND d.inbox = ? AND d.due_at <= ? ORDER BY d.rank, d.seq LIMIT ?"""
+_ONE_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
+WHERE d.seq = ? AND d.state = 0 AND d.due_at <= ?"""
+_TAKE = f"UPDATE deliveries SET state = {LEASED}, due_at = ?, attempts = ?, fence = ?, holder = ? WHERE seq = ?"
+_ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
 JOINED_FROM = 8  # messages to one inbox each: SQLite then copies their deliveries from the message rows
 
 
@@ -69,72 +75,13 @@ class FailedJob(NamedTuple):
     error: Exception
 
 
-class SqliteReads:
-    """Reads that a decision needs, on one snapshot of the file."""
-
-    def __init__(self, file: SqliteConnection, position: int) -> None:
-        self.file = file
-        self.position = position  # the number of the last event; in a transaction, of the last one before it
-        self.changed: list[str] = []  # written in this transaction: names of topics, and ROSTER for each member
-        self.snapshots: list[tuple[str, int, str]] = []  # to be saved after a read
-
-    def flush(self) -> None:
-        """Write the gathered rows, so that the next read sees them. Outside a transaction there are none."""
-
-    def topics_since(self, position: int) -> list[str]:
-        self.flush()
-        return reads.topics_since(self.file, position)
-
-    def roster_changed_since(self, position: int) -> bool:
-        self.flush()
-        return reads.any_event_since(self.file, position, COMING_AND_GOING)
-
-    def members(self) -> list[Member]:
-        return reads.members(self.file)
-
-    def find(self, id: str) -> list[Message]:
-        self.flush()
-        return reads.find(self.file, id)
-
-    def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        self.flush()
-        return reads.pending_requests(self.file, id, correlation, types)
-
-    def held(self, holder: str) -> list[Message]:
-        self.flush()
-        return reads.held(self.file, holder)
-
-    def deliveries(self, message: int) -> list[Delivery]:
-        self.flush()
-        return reads.deliveries(self.file, message)
-
-    def story(self, message: int) -> list[Event]:
-        self.flush()
-        return reads.story(self.file, message)
-
-    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        self.flush()
-        return reads.topic(self.file, name, after)
-
-    def topics(self, kind: str) -> list[str]:
-        self.flush()
-        return reads.topics(self.file, kind)
-
-    def snapshot(self, topic: str) -> tuple[int, str] | None:
-        return reads.snapshot(self.file, topic)
-
-    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
-        self.snapshots.append((topic, seq, text))
-
-
 class SqliteTransaction(SqliteReads):
     def __init__(
         self, file: SqliteConnection, recent_ids: RecentIds, quota: InboxQuota, forget: Callable[[], None]
     ) -> None:
         last, indexed, self.any_stopped = file.rows(_BEGIN)[0]
-        super().__init__(file, int(last or 0))
+        super().__init__(file)
+        self.position = int(last or 0)
         self._recent_ids, self.quota = recent_ids, quota
         self._forget = forget  # empties the caches when a job has failed
         self.indexed = int(indexed)
@@ -183,6 +130,9 @@ class SqliteTransaction(SqliteReads):
         del self.changed[self._job_changed :]
         self.quota.recount()
         self._forget()
+
+    def need_index(self, mark: str) -> None:
+        """A decision cannot wait for an index: it looks through everything that is not indexed."""
 
     def flush(self) -> None:
         if not (self._pending or self._events or self._deliveries or self._topics):
@@ -373,6 +323,72 @@ class SqliteTransaction(SqliteReads):
         self.quota.add(inboxes)
         return True
 
+    # --- leases and settlements ---------------------------------------------------------------------------------------
+
+    def lease(self, request: LeaseRequest) -> list[Lease]:
+        """Lease what is due. Messages of the same transaction are not offered yet: nothing is flushed for that."""
+        inboxes, now, until, limit = request.inboxes, request.now, request.until, request.limit
+        if self.has_stopped(request.holder):
+            return []
+        if request.only:
+            due = [row for seq in request.only for row in self.file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
+        else:
+            due = [row for inbox in inboxes for row in self.file.rows(_DUE, (inbox, now, limit))]
+        due.sort(key=lambda row: (row[3], row[0]))
+        leases = [leased_of(row, until) for row in due[:limit]]
+        self.write_many(_TAKE, [(until, one.attempt, one.fence, request.holder, one.delivery) for one in leases])
+        for lease in leases:
+            self.record(
+                Event(
+                    0,
+                    now,
+                    kind="leased",
+                    agent=request.holder,
+                    message=lease.message.seq,
+                    delivery=lease.delivery,
+                    inbox=lease.inbox,
+                    detail=f'{{"until": {until!r}, "attempt": {lease.attempt}}}',
+                )
+            )
+            if request.extra_event is not None and (event := request.extra_event(lease)) is not None:
+                self.record(event)
+        return leases
+
+    def settle(self, settlement: Settlement) -> SettleResult:
+        found = self.file.row(_ONE, (settlement.delivery,))
+        if found is None:
+            return SettleResult(False, None)
+        delivery = delivery_of(found)
+        if not settlement.holds_for(delivery):
+            return SettleResult(False, delivery)
+        assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
+        now = settlement.applied_to(delivery)
+        self.write(
+            "UPDATE deliveries SET state = ?, due_at = ?, attempts = ?, holder = ? WHERE seq = ?",
+            (CODES[now.state], now.due_at, now.attempts, now.holder, now.seq),
+        )
+        self.record(
+            Event(
+                seq=0,
+                at=settlement.at,
+                kind=settlement.kind,
+                agent=settlement.agent,
+                message=delivery.message,
+                delivery=delivery.seq,
+                inbox=delivery.inbox,
+                detail=settlement.detail,
+            )
+        )
+        if settlement.becomes in OPEN and delivery.state not in OPEN:
+            self.quota.add((delivery.inbox,))
+        for report in settlement.reports:
+            self.append(report)
+        if settlement.release:
+            self.write("DELETE FROM asks WHERE message = ?", (delivery.message,))
+        return SettleResult(True, now)
+
+    # --- helpers -----------------------------------------------------------------------------------------------------
+
     @cached_property
     def data_version(self) -> int:
         """Changes whenever another process has written."""
@@ -397,45 +413,7 @@ class SqliteTransaction(SqliteReads):
         return bool(self.any_stopped) and self.file.row(sql, (name,)) is not None
 
 
-_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
-WHERE d.state = 0 AND d.inbox = ? AND d.due_at <= ? ORDER BY d.rank, d.seq LIMIT ?"""
-_ONE_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
-WHERE d.seq = ? AND d.state = 0 AND d.due_at <= ?"""
-_TAKE = f"UPDATE deliveries SET state = {LEASED}, due_at = ?, attempts = ?, fence = ?, holder = ? WHERE seq = ?"
-_ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
-
-
-def lease(tx: SqliteTransaction, request: LeaseRequest) -> list[Lease]:
-    """Lease what is due. Messages of the same transaction are not offered yet: nothing is flushed for that."""
-    inboxes, now, until, limit = request.inboxes, request.now, request.until, request.limit
-    if tx.has_stopped(request.holder):
-        return []
-    if request.only:
-        due = [row for seq in request.only for row in tx.file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
-    else:
-        due = [row for inbox in inboxes for row in tx.file.rows(_DUE, (inbox, now, limit))]
-    due.sort(key=lambda row: (row[3], row[0]))
-    leases = [leased_of(row, until) for row in due[:limit]]
-    tx.write_many(_TAKE, [(until, one.attempt, one.fence, request.holder, one.delivery) for one in leases])
-    for lease in leases:
-        tx.record(
-            Event(
-                0,
-                now,
-                kind="leased",
-                agent=request.holder,
-                message=lease.message.seq,
-                delivery=lease.delivery,
-                inbox=lease.inbox,
-                detail=f'{{"until": {until!r}, "attempt": {lease.attempt}}}',
-            )
-        )
-        if request.extra_event is not None and (event := request.extra_event(lease)) is not None:
-            tx.record(event)
-    return leases
-
-
-def returned(lease: Lease, holder: str, now: float) -> Settlement:
+def returned_lease(lease: Lease, holder: str, now: float) -> Settlement:
     """The reader was gone before it got the lease: as if the message had not been offered."""
     return Settlement(
         delivery=lease.delivery,
@@ -448,37 +426,3 @@ def returned(lease: Lease, holder: str, now: float) -> Settlement:
         due_at=AT_ONCE,
         attempts=lease.attempt - 1,
     )
-
-
-def settle(tx: SqliteTransaction, settlement: Settlement) -> SettleResult:
-    found = tx.file.row(_ONE, (settlement.delivery,))
-    if found is None:
-        return SettleResult(False, None)
-    delivery = delivery_of(found)
-    if not settlement.holds_for(delivery):
-        return SettleResult(False, delivery)
-    assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
-    now = settlement.applied_to(delivery)
-    tx.write(
-        "UPDATE deliveries SET state = ?, due_at = ?, attempts = ?, holder = ? WHERE seq = ?",
-        (CODES[now.state], now.due_at, now.attempts, now.holder, now.seq),
-    )
-    tx.record(
-        Event(
-            seq=0,
-            at=settlement.at,
-            kind=settlement.kind,
-            agent=settlement.agent,
-            message=delivery.message,
-            delivery=delivery.seq,
-            inbox=delivery.inbox,
-            detail=settlement.detail,
-        )
-    )
-    if settlement.becomes in OPEN and delivery.state not in OPEN:
-        tx.quota.add((delivery.inbox,))
-    for report in settlement.reports:
-        tx.append(report)
-    if settlement.release:
-        tx.write("DELETE FROM asks WHERE message = ?", (delivery.message,))
-    return SettleResult(True, now)
