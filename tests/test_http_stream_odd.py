@@ -1,12 +1,14 @@
 """What becomes of whoever watches when the store is away, the client odd, or a message meant to confuse it?"""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telex.errors import StoreUnavailable
+from telex.ports.store import events_with_messages
 from tests.http_kit import Asking, events_in, every_id, left, opened, play, served, soon, watch
 from tests.proofs import proves
 
@@ -22,12 +24,16 @@ def test_a_store_that_is_away_for_a_while_costs_no_viewer_an_event(monkeypatch: 
             await viewer.until(lambda: bool(viewer.ids))
             store, failed = door.bus.store, asyncio.Event()  # type: ignore[attr-defined]
 
-            async def away(*_: object) -> None:
+            read = store.read
+
+            async def away(query: Any, *arguments: Any) -> Any:
+                if query is not events_with_messages:
+                    return await read(query, *arguments)
                 failed.set()
                 raise StoreUnavailable("the disk is gone.")
 
             with monkeypatch.context() as broken:
-                broken.setattr(store, "events", away)
+                broken.setattr(store, "read", away)
                 await door.bus.send("while nobody can read", sender="dev", to="lead")
                 await soon(failed.wait())
             await door.send(b"after")

@@ -92,7 +92,7 @@ _STATES: dict[frozenset[State], tuple[str, ...]] = {
     frozenset(("dead", "expired")): (f"d.state IN {GIVEN_UP}",),
 }
 _ORDERS = {  # by the order of a query: its columns, and the same of a row
-    "number": ("d.seq", lambda row: row[0]),
+    "number": ("+d.seq", lambda row: row[0]),
     "offer": ("d.rank, d.seq", lambda row: (row[3], row[0])),
     "due": ("d.due_at, d.seq", lambda row: (row[5], row[0])),
     "newest": ("d.seq DESC", lambda row: -row[0]),
@@ -265,10 +265,12 @@ class SqliteReads:
 
     def topics(self, kind: str | None = None, after: int = 0) -> list[str]:
         self.flush()
-        sql, bindings = "SELECT DISTINCT name FROM topics WHERE seq > ?1", (after,)
-        if kind is not None:
-            sql += " AND (name = ?2 OR (name >= ?2 || ':' AND name < ?2 || ';'))"
-        return sorted(name for (name,) in self.file.rows(sql, bindings if kind is None else (after, kind)))
+        if kind is None:  # few rows: DISTINCT would make SQLite scan all topics
+            rows = self.file.rows("SELECT name FROM topics WHERE seq > ?", (after,))
+        else:
+            of_kind = "(name = ?2 OR (name >= ?2 || ':' AND name < ?2 || ';'))"
+            rows = self.file.rows(f"SELECT DISTINCT name FROM topics WHERE seq > ?1 AND {of_kind}", (after, kind))
+        return sorted({name for (name,) in rows})
 
     def snapshot(self, topic: str) -> tuple[int, str] | None:
         row = self.file.row("SELECT seq, words FROM snapshots WHERE topic = ?", (topic,))
@@ -297,7 +299,7 @@ def _delivery_statement(query: DeliveryQuery, state: str, inbox: str | None) -> 
         bindings.extend(values)
 
     by_number = query.seqs is not None or query.message is not None or query.after is not None
-    add("+" + state if by_number else state)  # the sign keeps SQLite from using the index of the state
+    add("+" + state if by_number else state)  # a plus sign keeps SQLite from using an index for the term
     if query.seqs is not None:
         add("d.seq IN (SELECT value FROM json_each(?))", _listed(query.seqs))
     if query.message is not None:
@@ -315,7 +317,7 @@ def _delivery_statement(query: DeliveryQuery, state: str, inbox: str | None) -> 
         source += " JOIN messages m ON m.seq = d.message"
         asked = query.answers
         add(_ANSWERS, last_delivery(asked.seq), asked.id, asked.correlation, _names(query.answer_types))
-    order = _ORDERS[query.order][0]
+    order = "d.seq" if by_number and query.order == "number" else _ORDERS[query.order][0]
     sql = f"SELECT {DELIVERY} FROM {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
     return sql, [*bindings, NO_LIMIT if query.limit is None else query.limit]
 
