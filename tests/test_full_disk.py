@@ -86,7 +86,7 @@ def test_everything_can_be_read_though_nothing_can_be_written(team: FullTeam) ->
         assert len(list(team.bus.events())) > MESSAGES
 
 
-async def no_room(*_: object) -> None:
+async def no_room(*_: object, **__: object) -> None:
     raise StoreFull("no room")
 
 

@@ -36,8 +36,6 @@ class TestSqliteWithAShortTail(TestSqlite):
     @pytest.fixture(autouse=True)
     def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(dedup, "TAIL_MAX", 1)
-        monkeypatch.setattr(dedup, "SIEVE_FROM", 1)
-        monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 1)
 
 
 class TestSqliteInGroups(TestSqlite):

@@ -309,7 +309,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 # So that ids are looked for in every place.
-SMALL_TAIL = {"TAIL_MAX": 1, "SIEVE_FROM": 2, "LOADED_AT_ONCE": 1, "LEFT_MAX": 1, "SLOTS": 64}
+SMALL_TAIL = {"TAIL_MAX": 1, "LEFT_MAX": 1}
 
 
 class SqliteMachine(StoreMachine):

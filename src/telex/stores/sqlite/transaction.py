@@ -18,7 +18,7 @@ from telex.model.event import Event
 from telex.model.message import Lease, NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import ROSTER, EarlierMessage, LeaseRequest, PendingRequest, Settlement, SettleResult
-from telex.stores.sqlite.caches import INDEXED, InboxQuota, PrefetchResult, RecentIds, prefetch_ids, put_in
+from telex.stores.sqlite.caches import INDEXED, InboxQuota, PrefetchResult, RecentIds, put_in
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.reads import SqliteReads
 from telex.stores.sqlite.schema import (
@@ -190,7 +190,7 @@ class SqliteTransaction(SqliteReads):
         if not self._caught_up:
             self._catch_up()
         if ahead is None or ahead.indexed != self._recent_ids.indexed:
-            ahead = prefetch_ids(self.file, self._recent_ids, ids)
+            ahead = self._recent_ids.look_up(self.file, ids)
         self.id_numbers |= ahead.numbers
         self._earlier |= ahead.earlier
         if not self._recent_ids.knows_none_of(ids):
