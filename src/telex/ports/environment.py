@@ -1,4 +1,8 @@
-"""Clock port: time and ids come from outside, so that pure packages are deterministic in simulations."""
+"""Environment of a bus: clock and ids, evidence from a repository, trace context.
+
+Time and ids are passed in, so that simulations are deterministic. The trace context (W3C `traceparent`) is set by the
+sender around a call and stored beside the message. It only correlates traces of other tools.
+"""
 
 import re
 from collections.abc import Iterator
@@ -14,36 +18,36 @@ class Clock(Protocol):
         """Seconds since 1970, UTC. It never goes back while the process runs."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let that much time pass. A blocking clock returns without ever yielding to an event loop."""
+        """A blocking clock never yields to an event loop."""
 
     def new_id(self) -> str:
-        """An id that nobody else will make, and that sorts by the time it was made."""
+        """A unique id that sorts by the time it was made."""
 
 
 class StoreClock(Clock, Protocol):
     """A clock that a connection can begin at the time of its store."""
 
     def begin_after(self, moment: float) -> None:
-        """Something has already happened at this moment, by another clock: it is no earlier now."""
+        """The store has an event of this moment, by another clock: `now` is never earlier."""
 
 
 class EvidenceResult(NamedTuple):
-    """What the repository says to a claim."""
+    """Answer of the repository to a claim."""
 
-    commit: str | None = None  # its whole hash; None where it is not there, or none was named
-    strangers: tuple[str, ...] = ()  # of the files that were named: those it knows nothing of
+    commit: str | None = None  # its full hash; None: unknown, or none was named
+    strangers: tuple[str, ...] = ()  # named files that the repository does not know
 
 
 class Evidence(Protocol):
-    """Both answer None where nothing can be told: there is no repository, or it does not answer."""
+    """Both return None where there is no repository, or it does not answer."""
 
-    contradicted: Severity  # what it is to this team when the repository says otherwise
+    contradicted: Severity  # of a claim that the repository contradicts
 
     async def of_commit(self, commit: str, files: tuple[str, ...]) -> EvidenceResult | None:
-        """Is there such a commit, and did it change these files?"""
+        """Does the commit exist, and did it change these files?"""
 
     async def of_files(self, files: tuple[str, ...]) -> EvidenceResult | None:
-        """Are these files there to be committed, or to be removed by a commit?"""
+        """Are these files changed, or removed, and not committed yet?"""
 
 
 TRACEPARENT = "traceparent"  # in the detail of the event that brings a message, and as a header
@@ -52,23 +56,23 @@ _CURRENT: ContextVar[str | None] = ContextVar(TRACEPARENT, default=None)
 
 
 def traceparent() -> str | None:
-    """What is sent here and now belongs to this trace; None: to none."""
+    """The trace that a message sent now belongs to."""
     return _CURRENT.get()
 
 
 def as_traceparent(text: str | None) -> str | None:
-    """The text if it is one. Whatever else somebody sends in its place is nothing."""
+    """The text if it is a valid traceparent."""
     return text if text is not None and _FORM.fullmatch(text) else None
 
 
 @contextmanager
 def carrying(text: str | None) -> Iterator[None]:
-    """What is sent in here belongs to that trace, if it is one."""
-    found = as_traceparent(text)
-    if found is None:
+    """Context in which sent messages belong to that trace, if it is valid."""
+    trace = as_traceparent(text)
+    if trace is None:
         yield
         return
-    before = _CURRENT.set(found)
+    before = _CURRENT.set(trace)
     try:
         yield
     finally:

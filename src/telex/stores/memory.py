@@ -150,7 +150,7 @@ class MemoryTables:
             self._set(self._asked[key], request.message, None)
 
     def _release_request(self, message: int) -> bool:
-        """No answer to this message is waited for any longer. Was one?"""
+        """The request is not pending any more. False: it was not."""
         request = self._asks.pop(message, None)
         if request is None:
             return False
@@ -193,16 +193,8 @@ class MemoryTables:
         self._last_delivery += 1
         assert self._last_delivery not in self._deliveries, "no number is used twice"
         self._add(self._deliveries_of[message], self._last_delivery)
-        return self._put(
-            Delivery(
-                self._last_delivery,
-                message,
-                inbox=inbox,
-                rank=self._messages[message].rank,
-                state="stored",
-                due_at=AT_ONCE,
-            )
-        )
+        rank = self._messages[message].rank
+        return self._put(Delivery(self._last_delivery, message, inbox, rank, state="stored", due_at=AT_ONCE))
 
     def _put(self, delivery: Delivery) -> Delivery:
         """Store a delivery as it now is."""
@@ -224,24 +216,12 @@ class MemoryTables:
         of: Delivery | None = None,
         detail: str | None = None,
     ) -> int:
-        """Store an event. Its number."""
-        seq = self._last_event + 1
-        if of is None:
-            self._write(Event(seq, at, kind, agent, message, detail=detail))
-        else:
-            self._write(
-                Event(
-                    seq=seq,
-                    at=at,
-                    kind=kind,
-                    agent=agent,
-                    message=of.message,
-                    delivery=of.seq,
-                    inbox=of.inbox,
-                    detail=detail,
-                )
-            )
-        return seq
+        """Store an event of a message, or of one of its deliveries. Its number."""
+        event = Event(self._last_event + 1, at, kind, agent, message, detail=detail)
+        if of is not None:
+            event = event._replace(message=of.message, delivery=of.seq, inbox=of.inbox)
+        self._write(event)
+        return event.seq
 
     def _write(self, event: Event) -> None:
         self._last_event = event.seq
@@ -264,16 +244,16 @@ class MemoryTables:
 
     def _is_settled(self, message: int) -> bool:
         states = {self._deliveries[seq].state for seq in self._deliveries_of.get(message, ())}
-        in_the_book = any(message in topic for topic in self._topics.values())
-        return message not in self._asks and not states & OPEN and not in_the_book
+        has_topic = any(message in topic for topic in self._topics.values())
+        return message not in self._asks and not states & OPEN and not has_topic
 
     def _last_at(self, message: int) -> float:
-        """When anything happened to it last."""
+        """The time of its last event."""
         return self._events[self._events_of[message][-1]].at
 
 
 def _request_keys(message: Message) -> tuple[tuple[str, str | None], ...]:
-    """What a pending request is found by."""
+    """The keys of a pending request in `_asked`."""
     return ("id", message.id), ("correlation", message.correlation)
 
 
@@ -461,7 +441,7 @@ class MemoryStore(MemoryTables):
 
     @contextmanager
     def _commit(self) -> Iterator[None]:
-        """Tell the caches what was written, unless it raised."""
+        """Report the commit to the caches, unless it raised."""
         before, self._changed = self._last_event, []
         yield
         for cache in self.caches:
@@ -495,14 +475,8 @@ class MemoryStore(MemoryTables):
         )
         detail = json.dumps({"until": until, "attempt": attempt})
         self._record(request.now, "leased", agent=holder, of=delivery, detail=detail)
-        lease = Lease(
-            self._messages[delivery.message],
-            delivery.seq,
-            inbox=delivery.inbox,
-            attempt=attempt,
-            fence=delivery.fence,
-            until=until,
-        )
+        message, fence = self._messages[delivery.message], delivery.fence
+        lease = Lease(message, delivery.seq, delivery.inbox, attempt, fence=fence, until=until)
         event = request.extra_event(lease) if request.extra_event is not None else None
         if event is not None:
             self._record(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)
@@ -531,7 +505,7 @@ class MemoryStore(MemoryTables):
     ) -> int:
         steps: list[Callable[[int], int]] = [
             lambda left: self._forget_ids(same_since, left),
-            lambda left: self._tell_silence(now, silent_since, left),
+            lambda left: self._record_idle(now, silent_since, left),
             lambda left: self._prune_messages(keep_since, left),
             lambda left: self._prune_events(keep_since, left),
         ]
@@ -547,20 +521,20 @@ class MemoryStore(MemoryTables):
             del self._accepted[key]
         return len(old)
 
-    def _tell_silence(self, now: float, silent_since: float, limit: int) -> int:
+    def _record_idle(self, now: float, silent_since: float, limit: int) -> int:
         threads = _threads(self._messages.values())
-        silent = [
+        idle = [
             (correlation, thread)
             for correlation, thread in threads.items()
             if thread[-1].at < silent_since and self._idle.get(correlation) != thread[-1].seq
         ]
-        for correlation, thread in silent[:limit]:
+        for correlation, thread in idle[:limit]:
             deliveries = [self._deliveries[seq] for message in thread for seq in self._deliveries_of[message.seq]]
             waiting = sum(delivery.state in OPEN for delivery in deliveries)
             detail = json.dumps({"correlation": correlation, "messages": len(thread), "open": waiting})
             self._record(now, "conversation-idle", message=thread[-1].seq, detail=detail)
             self._idle[correlation] = thread[-1].seq
-        return len(silent[:limit])
+        return len(idle[:limit])
 
     def _prune_messages(self, keep_since: float, limit: int) -> int:
         old = [seq for seq in self._messages if self._last_at(seq) < keep_since and self._is_settled(seq)]

@@ -1,4 +1,4 @@
-"""Schema of the store file: its tables, and the numbered migrations of older files.
+"""Schema of the store file: tables, numbered migrations, and the conversion between rows and values.
 
 Only open deliveries are indexed, in a partial index, so that the cost does not grow with the log. Ids and correlations
 are found through `known`, and the events of a message through `told`; maintenance fills both in batches, and a reader
@@ -12,7 +12,7 @@ from telex.model.delivery import AT_ONCE, STATES, Delivery, State
 from telex.model.event import Event
 from telex.model.message import Lease, Message
 
-APPLICATION_ID = 0x54454C58  # "TELX", so that another program's database is told from ours
+APPLICATION_ID = 0x54454C58  # "TELX"
 DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents
 
 _FIRST = """
@@ -21,7 +21,7 @@ CREATE TABLE events (
   at REAL NOT NULL,
   kind TEXT NOT NULL,
   agent TEXT,
-  message INTEGER,           -- NULL in the event that brought a message: its number is the event's own
+  message INTEGER,           -- NULL in the event that brought a message, which has its number
   delivery INTEGER,
   inbox TEXT,
   detail TEXT

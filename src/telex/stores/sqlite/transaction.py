@@ -1,4 +1,4 @@
-"""Write transaction of the SQLite store: rows gathered for several jobs, written table by table.
+"""Write transaction of the SQLite store: decisions, leases and settlements, written table by table.
 
 Jobs that arrive together share one transaction and one commit, so a group of sends costs four statements and not four
 for each. Rows wait in lists until the commit or until a job reads, whichever comes first: a read sees everything that
@@ -125,8 +125,8 @@ class SqliteTransaction(SqliteReads):
         self._pending = [row for row in self._pending if row[0] < first]
         self._events = [row for row in self._events if row[0] < first]
         self._topics = [row for row in self._topics if row[1] < first]
-        kept = (*self.stored, *self._pending)  # the job may have put its own message in the place of an earlier one
-        self._accepted = {(one.sender, one.id): (one, seq) for seq, one in kept if one.kind == "accepted"}
+        left = (*self.stored, *self._pending)  # the job may have replaced an earlier message of the same id
+        self._accepted = {(new.sender, new.id): (new, seq) for seq, new in left if new.kind == "accepted"}
         del self.changed[self._job_changed :]
         self.quota.recount()
         self._forget()
@@ -263,9 +263,13 @@ class SqliteTransaction(SqliteReads):
                 self.record(Event(0, message.at, "answered", message.sender, request, detail=f'{{"by": {seq}}}'))
 
     def record(self, event: Event) -> int:
+        return self._add_event(event[1:])
+
+    def _add_event(self, row: Row) -> int:
+        """Number an event: the columns of its row but the first."""
         seq = self.next
         self.next = seq + 1
-        self._events.append((seq, *event[1:]))
+        self._events.append((seq, *row))
         return seq
 
     def upsert_member(self, member: Member, event: Event) -> None:
@@ -304,18 +308,8 @@ class SqliteTransaction(SqliteReads):
         last, rank = self.file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
         for number, inbox in enumerate(inboxes, last + 1):
             self._deliveries.append((number, request.message, inbox, rank, STORED, AT_ONCE))
-            self.record(
-                Event(
-                    0,
-                    at,
-                    kind="request-repeated",
-                    agent=None,
-                    message=request.message,
-                    delivery=number,
-                    inbox=inbox,
-                    detail=detail,
-                )
-            )
+            repeated = Event(0, at, "request-repeated", None, request.message, detail=detail)
+            self.record(repeated._replace(delivery=number, inbox=inbox))
         if due_at is None:
             self.record(Event(0, at, "expired", None, request.message, detail=detail))
         for report in reports:
@@ -336,29 +330,22 @@ class SqliteTransaction(SqliteReads):
             due = [row for inbox in inboxes for row in self.file.rows(_DUE, (inbox, now, limit))]
         due.sort(key=lambda row: (row[3], row[0]))
         leases = [leased_of(row, until) for row in due[:limit]]
-        self.write_many(_TAKE, [(until, one.attempt, one.fence, request.holder, one.delivery) for one in leases])
+        self.write_many(
+            _TAKE, [(until, lease.attempt, lease.fence, request.holder, lease.delivery) for lease in leases]
+        )
         for lease in leases:
-            self.record(
-                Event(
-                    0,
-                    now,
-                    kind="leased",
-                    agent=request.holder,
-                    message=lease.message.seq,
-                    delivery=lease.delivery,
-                    inbox=lease.inbox,
-                    detail=f'{{"until": {until!r}, "attempt": {lease.attempt}}}',
-                )
-            )
+            detail = f'{{"until": {until!r}, "attempt": {lease.attempt}}}'
+            row = (now, "leased", request.holder, lease.message.seq, lease.delivery, lease.inbox, detail)
+            self._add_event(row)
             if request.extra_event is not None and (event := request.extra_event(lease)) is not None:
                 self.record(event)
         return leases
 
     def settle(self, settlement: Settlement) -> SettleResult:
-        found = self.file.row(_ONE, (settlement.delivery,))
-        if found is None:
+        row = self.file.row(_ONE, (settlement.delivery,))
+        if row is None:
             return SettleResult(False, None)
-        delivery = delivery_of(found)
+        delivery = delivery_of(row)
         if not settlement.holds_for(delivery):
             return SettleResult(False, delivery)
         assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
@@ -367,18 +354,8 @@ class SqliteTransaction(SqliteReads):
             "UPDATE deliveries SET state = ?, due_at = ?, attempts = ?, holder = ? WHERE seq = ?",
             (CODES[now.state], now.due_at, now.attempts, now.holder, now.seq),
         )
-        self.record(
-            Event(
-                seq=0,
-                at=settlement.at,
-                kind=settlement.kind,
-                agent=settlement.agent,
-                message=delivery.message,
-                delivery=delivery.seq,
-                inbox=delivery.inbox,
-                detail=settlement.detail,
-            )
-        )
+        of_delivery = (delivery.message, delivery.seq, delivery.inbox, settlement.detail)
+        self._add_event((settlement.at, settlement.kind, settlement.agent, *of_delivery))
         if settlement.becomes in OPEN and delivery.state not in OPEN:
             self.quota.add((delivery.inbox,))
         for report in settlement.reports:
@@ -414,7 +391,7 @@ class SqliteTransaction(SqliteReads):
 
 
 def returned_lease(lease: Lease, holder: str, now: float) -> Settlement:
-    """The reader was gone before it got the lease: as if the message had not been offered."""
+    """The reader disconnected before it got the lease: the attempt does not count."""
     return Settlement(
         delivery=lease.delivery,
         was="leased",
