@@ -19,10 +19,12 @@ STATES_MAX = 1_000  # messages in one question
 
 
 async def message_history(context: BusContext, message: Message) -> MessageHistory:
-    store = context.store
-    deliveries = tuple(await store.read(deliveries_of, message.seq))
-    events = tuple(await store.read(events_of, message.seq))
-    pending = await context.read(lambda reads: reads.pending_requests(RequestQuery(id=message.id)))
+    return await context.store.read(_history, message)
+
+
+def _history(reads: Reads, message: Message) -> MessageHistory:
+    deliveries, events = tuple(deliveries_of(reads, message.seq)), tuple(events_of(reads, message.seq))
+    pending = reads.pending_requests(RequestQuery(id=message.id))
     asks = [request for request, asked in pending if asked.seq == message.seq]
     state = state_of(deliveries, events, refused=message.refused)
     return MessageHistory(message, state, deliveries, events, asks[0].due_at if asks else None)

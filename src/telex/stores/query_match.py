@@ -65,21 +65,21 @@ def _concerns(agent: str, event: Event, message: Message | None) -> bool:
 
 
 def contains(raw: bytes, text: str) -> bool:
-    """Every word of the text stands there; of one with several parts, such as a hyphen's, all parts in a row."""
+    """Does the message contain every word of the text? Parts of a hyphenated word must be adjacent."""
     wanted = [parts for word in text.split() if (parts := words(word))]
     body = words(raw.decode("utf-8", "replace")) if wanted else ()
-    return bool(wanted) and all(_stands(parts, body) for parts in wanted)
+    return bool(wanted) and all(_has_parts(parts, body) for parts in wanted)
 
 
-def _stands(parts: tuple[str, ...], body: tuple[str, ...]) -> bool:
+def _has_parts(parts: tuple[str, ...], body: tuple[str, ...]) -> bool:
     if len(parts) == 1:
         return parts[0] in body
     return any(body[place : place + len(parts)] == parts for place, word in enumerate(body) if word == parts[0])
 
 
 def words(text: str) -> tuple[str, ...]:
-    """As SQLite's full-text index has them: letters and digits, in small letters and without their accents. Everything
-    else parts words, an underscore too, so that `blocker` finds a dev_blocker."""
+    """Words as in SQLite's full-text index: letters and digits, in lower case and without accents. Everything else
+    separates words, an underscore too, so that `blocker` finds a dev_blocker."""
     return tuple("".join(map(_folded, text)).split())
 
 
@@ -87,7 +87,7 @@ def words(text: str) -> tuple[str, ...]:
 def _folded(letter: str) -> str:
     kind = category(letter)
     if kind[0] not in "LN" and kind != "Co":
-        return "" if "\u0300" <= letter <= "\u036f" else " "  # an accent by itself belongs to the letter before it
+        return "" if "\u0300" <= letter <= "\u036f" else " "  # a combining accent belongs to the letter before it
     small = letter.lower()
     apart = normalize("NFD", small)
-    return apart[0] if len(apart) == 2 and apart[0].isascii() else small  # as far as the index takes accents off
+    return apart[0] if len(apart) == 2 and apart[0].isascii() else small  # the accents that the index removes

@@ -20,12 +20,12 @@ from telex.ports.environment import Clock
 from telex.ports.store import (
     AppendResult,
     LeaseRequest,
-    Reads,
     Settlement,
     SettleResult,
     Store,
     Transaction,
     deliveries_of,
+    events_of,
 )
 from telex.testing.clock import FakeClock
 
@@ -58,11 +58,6 @@ def _append(tx: Transaction, message: NewMessage, dedup_since: float | None, inb
     if full is not None:
         return AppendResult("inbox-full", 0, full)
     return AppendResult("stored", tx.append(message))
-
-
-async def read(store: Store, query: Callable[[Reads], T]) -> T:
-    """Run one query on a snapshot."""
-    return await store.read(query)
 
 
 async def put_member(store: Store, member: Member, event: Event | None = None) -> None:
@@ -197,6 +192,10 @@ class ContractBase:
     ) -> AppendResult:
         [result] = await self.append(store, message, dedup_since=dedup_since, inbox_max=inbox_max)
         return result
+
+    async def kinds(self, store: Store, message: int) -> list[str]:
+        """The kinds of the events of a message."""
+        return [event.kind for event in await store.read(events_of, message)]
 
     async def only_delivery(self, store: Store, message: int) -> Delivery:
         [delivery] = await store.read(deliveries_of, message)
