@@ -6,7 +6,7 @@ yet; where that is much, it raises NotIndexed, and the store indexes it and runs
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from telex.model.delivery import OPEN, STATES, Delivery, State
 from telex.model.digest import number_of
@@ -22,11 +22,10 @@ from telex.ports.store import (
     EventQuery,
     MessageQuery,
     PendingRequest,
-    Query,
     RequestQuery,
 )
 from telex.stores.sqlite.caches import INDEXED
-from telex.stores.sqlite.connection import SqliteConnection
+from telex.stores.sqlite.connection import Row, SqliteConnection
 from telex.stores.sqlite.schema import (
     CODES,
     DELIVERY,
@@ -65,16 +64,29 @@ _OF_TOPIC = "e.seq IN (SELECT seq FROM topics WHERE name = :topic AND seq > :aft
 # The agent did it, sent the message, or has it in its inbox; the detail lists the inboxes of an address with several.
 _CONCERNS = """(:agent IN (e.agent, e.inbox, m.sender) OR (e.kind = 'accepted' AND
 (m.recipient = :agent OR EXISTS (SELECT 1 FROM json_each(e.detail, '$.inboxes') WHERE value = :agent))))"""
-_FILTERS = {
+_AMONG = "coalesce(e.message, e.seq) IN (SELECT value FROM json_each({}))"
+_OF_LOG = ("message", "topic")
+_EVENT_FILTERS = {
+    "message": _OF_MESSAGE,
+    "topic": _OF_TOPIC,
     "agent": _CONCERNS,
     "type": "m.type = :type",
     "dialect": "m.dialect = :dialect",
-    "correlation": "m.correlation = :correlation",
+    "correlation": f"m.correlation = :correlation AND {_AMONG.format(':thread')}",
+    "text": _AMONG.format(":text"),
     "since": "e.at >= :since",
     "until": "e.at <= :until",
 }
-_ANSWERS = f"""d.seq > ? AND m.sender != '{TELEX}'
-AND (m.reply_to = ? OR (m.reply_to IS NULL AND m.correlation = ? AND m.type IN (SELECT value FROM json_each(?))))"""
+_DELIVERY_FILTERS = {
+    "seqs": "d.seq IN (SELECT value FROM json_each(:seqs))",
+    "message": "d.seq BETWEEN :first AND :last",
+    "after": "d.seq >= :after",
+    "inboxes": "d.inbox = :inbox",
+    "holder": "d.holder = :holder",
+    "due_by": "d.due_at <= :due_by",
+    "answers": f"""d.seq > :asked AND m.sender != '{TELEX}' AND (m.reply_to = :id OR (m.reply_to IS NULL
+AND m.correlation = :correlation AND m.type IN (SELECT value FROM json_each(:types))))""",
+}
 _REQUESTS = f"""SELECT a.message, a.due_at, a.attempts, {MESSAGE}
 FROM asks a CROSS JOIN messages m ON m.seq = a.message"""  # CROSS: SQLite must not look through the messages
 _MEMBER = "name, role, dialects, joined_at, seen_at, left_at, stopped_at"
@@ -174,11 +186,15 @@ class SqliteReads:
 
     def deliveries(self, query: DeliveryQuery) -> list[Delivery]:
         self.flush()
-        states = _state_conditions(query.states)
+        given = tuple([name for name in _DELIVERY_FILTERS if getattr(query, name) is not None])
+        statements = _delivery_statements(frozenset(query.states), given, query.order)
+        bindings, rows = _delivery_bindings(query), list[Row]()
         inboxes = (None,) if query.inboxes is None else query.inboxes
-        statements = [_delivery_statement(query, state, inbox) for state in states for inbox in inboxes]
-        rows = [row for sql, bindings in statements for row in self.file.rows(sql, bindings)]
-        if len(statements) > 1:
+        for inbox in inboxes:
+            bindings["inbox"] = inbox
+            for sql in statements:
+                rows += self.file.rows(sql, bindings)
+        if len(statements) * len(inboxes) > 1:
             rows.sort(key=_ORDERS[query.order][1])
         return [delivery_of(row) for row in rows[: query.limit]]
 
@@ -199,23 +215,21 @@ class SqliteReads:
     def events(self, query: EventQuery) -> list[Event]:
         self.flush()
         filters = query.filters
-        where, bindings = _event_conditions(filters)
+        bindings: dict[str, object] = {
+            name: value
+            for name in _EVENT_FILTERS
+            if (value := getattr(query if name in _OF_LOG else filters, name)) is not None
+        }
+        sql = _event_statement(tuple(bindings), len(filters.kinds), filters.newest_first)
         if query.message is not None:
             self.need_index(TOLD)
-            where.append(_OF_MESSAGE)
-        if query.topic is not None:
-            where.append(_OF_TOPIC)
-        for name, value, candidates in (
-            ("thread", filters.correlation, self._of_correlation),
-            ("words", filters.text, self._of_text),
-        ):
-            if value is not None:
-                where.append(f"coalesce(e.message, e.seq) IN (SELECT value FROM json_each(:{name}))")
-                bindings[name] = _listed(candidates(value))
-        order = "e.seq DESC" if filters.newest_first else "e.seq"
-        sql = f"SELECT {EVENT} {_EVENTS} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT :limit"
-        bindings |= {"message": query.message, "topic": query.topic}
-        bindings["limit"] = NO_LIMIT if query.limit is None else query.limit
+        if filters.correlation is not None:
+            bindings["thread"] = _listed(self._of_correlation(filters.correlation))
+        if filters.text is not None:
+            bindings["text"] = _listed(self._of_text(filters.text))
+        for number, kind in enumerate(filters.kinds):
+            bindings[f"kind{number}"] = kind
+        bindings |= {"after": filters.after, "limit": NO_LIMIT if query.limit is None else query.limit}
         return [event_of(row) for row in self.file.rows(sql, bindings)]
 
     def _of_correlation(self, correlation: str) -> list[int]:
@@ -285,51 +299,50 @@ def _mark(file: SqliteConnection, name: str) -> int:
     return int(file.value("SELECT value FROM marks WHERE name = ?", (name,)) or 0)
 
 
-def _state_conditions(states: Iterable[State]) -> tuple[str, ...]:
-    wanted = frozenset(states)
-    return _STATES.get(wanted) or (f"d.state IN ({', '.join(str(CODES[state]) for state in sorted(wanted))})",)
+@lru_cache(maxsize=256)
+def _delivery_statements(states: frozenset[State], given: tuple[str, ...], order: str) -> list[str]:
+    """A statement for each index that has deliveries in these states. `given` names the filters."""
+    codes = ", ".join(str(CODES[state]) for state in sorted(states))
+    conditions = _STATES.get(states) or (f"d.state IN ({codes})",)
+    by_number = not {"seqs", "message", "after"}.isdisjoint(given)
+    columns = "d.seq" if by_number and order == "number" else _ORDERS[order][0]
+    sign = "+" if by_number else ""  # a plus sign keeps SQLite from using an index for the term
+    source = "deliveries d JOIN messages m ON m.seq = d.message" if "answers" in given else "deliveries d"
+    filters = "".join(f" AND {_DELIVERY_FILTERS[name]}" for name in given)
+    return [
+        f"SELECT {DELIVERY} FROM {source} WHERE {sign}{condition}{filters} ORDER BY {columns} LIMIT :limit"
+        for condition in conditions
+    ]
 
 
-def _delivery_statement(query: DeliveryQuery, state: str, inbox: str | None) -> tuple[str, list[object]]:
-    where: list[str] = []
-    bindings: list[object] = []
-
-    def add(condition: str, *values: object) -> None:
-        where.append(condition)
-        bindings.extend(values)
-
-    by_number = query.seqs is not None or query.message is not None or query.after is not None
-    add("+" + state if by_number else state)  # a plus sign keeps SQLite from using an index for the term
+def _delivery_bindings(query: DeliveryQuery) -> dict[str, object]:
+    limit = NO_LIMIT if query.limit is None else query.limit
+    bindings: dict[str, object] = {"holder": query.holder, "due_by": query.due_by, "limit": limit}
     if query.seqs is not None:
-        add("d.seq IN (SELECT value FROM json_each(?))", _listed(query.seqs))
+        bindings["seqs"] = _listed(query.seqs)
     if query.message is not None:
-        add("d.seq BETWEEN ? AND ?", first_delivery(query.message), last_delivery(query.message))
+        bindings |= {"first": first_delivery(query.message), "last": last_delivery(query.message)}
     if query.after is not None:
-        add("d.seq >= ?", first_delivery(query.after + 1))
-    if inbox is not None:
-        add("d.inbox = ?", inbox)
-    if query.holder is not None:
-        add("d.holder = ?", query.holder)
-    if query.due_by is not None:
-        add("d.due_at <= ?", query.due_by)
-    source = "deliveries d"
+        bindings["after"] = first_delivery(query.after + 1)
     if query.answers is not None:
-        source += " JOIN messages m ON m.seq = d.message"
-        asked = query.answers
-        add(_ANSWERS, last_delivery(asked.seq), asked.id, asked.correlation, _names(query.answer_types))
-    order = "d.seq" if by_number and query.order == "number" else _ORDERS[query.order][0]
-    sql = f"SELECT {DELIVERY} FROM {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
-    return sql, [*bindings, NO_LIMIT if query.limit is None else query.limit]
+        asked, types = query.answers, _names(query.answer_types)
+        bindings |= {
+            "asked": last_delivery(asked.seq),
+            "id": asked.id,
+            "correlation": asked.correlation,
+            "types": types,
+        }
+    return bindings
 
 
-def _event_conditions(filters: Query) -> tuple[list[str], dict[str, object]]:
-    bindings: dict[str, object] = {"after": filters.after}
-    bindings |= {name: value for name in _FILTERS if (value := getattr(filters, name)) is not None}
-    where = ["e.seq > :after", *(condition for name, condition in _FILTERS.items() if name in bindings)]
-    if filters.kinds:
-        where.append(f"e.kind IN ({', '.join(f':kind{number}' for number in range(len(filters.kinds)))})")
-        bindings |= {f"kind{number}": kind for number, kind in enumerate(filters.kinds)}
-    return where, bindings
+@lru_cache(maxsize=256)
+def _event_statement(given: tuple[str, ...], kinds: int, newest_first: bool) -> str:
+    """The statement with these filters and so many kinds."""
+    where = ["e.seq > :after", *(_EVENT_FILTERS[name] for name in given)]
+    if kinds:
+        where.append(f"e.kind IN ({', '.join(f':kind{number}' for number in range(kinds))})")
+    order = "e.seq DESC" if newest_first else "e.seq"
+    return f"SELECT {EVENT} {_EVENTS} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT :limit"
 
 
 def _numbered(correlation: str) -> tuple[int, str]:
