@@ -378,6 +378,8 @@ def deliveries_of(reads: Reads, message: int) -> list[Delivery]:
 
 
 def with_messages(reads: Reads, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, Message]]:
+    if not deliveries:
+        return []
     messages = _messages_by_seq(reads, [delivery.message for delivery in deliveries])
     return [(delivery, messages[delivery.message]) for delivery in deliveries]
 

@@ -1,4 +1,4 @@
-"""Store contract: events and pruning."""
+"""Store contract: events, retention, members, changes by other processes, topics."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Store contract: messages are stored exactly once, unchanged, and can be found."""
+"""Store contract: messages are stored exactly once and unchanged; requests, answers and deadlines."""
 
 import json
 from collections.abc import Sequence

@@ -114,7 +114,7 @@ class NoLateAcks(FaultyStore):
 
 
 class AckAfterNack(FaultyStore):
-    """Accepts an ack from a reader that has given the message back."""
+    """Accepts an ack from a reader that has nacked the message."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle(

@@ -1,4 +1,20 @@
-"""Store contract, transactions: decisions that raise, reads inside a decision, caches, order, snapshots."""
+"""Store contract: every guarantee of `ports/store.py` as a test for any store; here those of transactions.
+
+    import pytest
+
+    pytest.register_assert_rewrite("telex.testing")
+    from telex.testing import StoreContract
+
+
+    class TestMyStore(StoreContract):
+        reopens = True
+
+        async def make(self) -> Store:
+            return MyStore(self.place / "store")
+
+A store that waits, such as for a network, also defines `def run(self, work): return asyncio.run(work)` and its clock:
+`clock = MyClock()` with a `lease_seconds` that is short enough to wait for.
+"""
 
 import threading
 from collections.abc import Callable, Sequence

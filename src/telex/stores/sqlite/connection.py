@@ -171,18 +171,21 @@ class SqliteConnection:
         return rows[0] if rows else None
 
     def value(self, sql: str, bindings: Any = ()) -> Any:
-        row = self.row(sql, bindings)
-        return row[0] if row else None
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
 
     def read_transaction(self, work: Callable[[], T]) -> T:
         """Run several reads on one snapshot."""
         self._check_process()
-        self.rows("BEGIN")
+        execute = self._cursor.execute
         try:
+            execute("BEGIN")
             return work()
+        except apsw.Error as error:
+            self._explain(error)
         finally:
             if self._connection.in_transaction:  # some failures have ended it already
-                self.rows("ROLLBACK")
+                execute("ROLLBACK")
 
     def data_version(self) -> int:
         """Changes whenever another connection has written."""
