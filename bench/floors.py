@@ -14,7 +14,7 @@ from telex.model.event import Event
 from telex.model.message import NewMessage
 from telex.stores.sqlite.connection import Row, SqliteConnection
 from telex.stores.sqlite.reads import last_event
-from telex.stores.sqlite.rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE, STORED, first_delivery
+from telex.stores.sqlite.schema import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE, STORED, first_delivery
 
 SYNCS = 500
 

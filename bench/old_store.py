@@ -19,11 +19,10 @@ from bench.samples import updates
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.model.message import NewMessage
+from telex.stores.sqlite.caches import IDS
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import IDS
 from telex.stores.sqlite.reads import CORRELATION, TOLD, last_event
-from telex.stores.sqlite.rows import CODES, INSERT_EVENT, INSERT_MESSAGE, INSERT_TOPIC, first_delivery
-from telex.stores.sqlite.schema import MIGRATIONS
+from telex.stores.sqlite.schema import CODES, INSERT_EVENT, INSERT_MESSAGE, INSERT_TOPIC, MIGRATIONS, first_delivery
 
 DAY_SECONDS = 86_400.0
 SPREAD_SECONDS = 29 * DAY_SECONDS

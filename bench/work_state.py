@@ -28,7 +28,7 @@ from telex.dialects.builtin.vbw_typed import (
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import MessageType
 from telex.model.message import NewMessage, WorkChange
-from telex.ports.store import EVERYTHING
+from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.sqlite.store import SqliteStore
 from telex.work import reducer
 from telex.work.view import WorkMessage, fields_of, parse_tree
@@ -68,7 +68,7 @@ def _folding(path: Path) -> Line:
 
 def _read(store: SqliteStore) -> Iterator[Any]:
     after = 0
-    while page := run_sync(store.events(EVERYTHING._replace(after=after), PAGE)):
+    while page := run_sync(store.read(events_with_messages, EVERYTHING._replace(after=after), PAGE)):
         yield from page
         after = page[-1][0].seq
 

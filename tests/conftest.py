@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "tests.proofs"]
 pytest.register_assert_rewrite(*(f"tests.{name}_kit" for name in ("auth", "cli", "limits", "mcp", "shutdown")))
-for part in ("base", "delivery", "events", "members", "messages", "requests", "transactions", "work"):
-    pytest.register_assert_rewrite(f"telex.testing.contract_{part}")  # before any test imports it
+for part in ("contract_base", "contract_delivery", "contract_events", "contract_messages", "store_contract"):
+    pytest.register_assert_rewrite(f"telex.testing.{part}")  # before any test imports it
 
 ROOT = Path(__file__).parent.parent
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 2**31

@@ -15,7 +15,15 @@ from telex.errors import TelexError
 from telex.model.message import Lease
 from telex.model.task_states import TASK_STATES, moves, standing
 from telex.ports.bus import Receipt
-from telex.ports.store import EVERYTHING, Reads, Store
+from telex.ports.store import (
+    EVERYTHING,
+    Reads,
+    Store,
+    deliveries_of,
+    events_with_messages,
+    overdue_requests,
+    topic_messages,
+)
 from telex.testing import FakeClock
 from telex.testing.sim_team import SimHeader, nonsense, sayable, written
 from telex.work import reducer
@@ -201,7 +209,7 @@ class Player:
     # --- the rest ----------------------------------------------------------------------------------------------------
 
     async def receive(self, bus: LocalBus, random: Random) -> object:
-        waiting = [inbox for inbox in await bus.store.depths() if inbox in MEMBERS]
+        waiting = [inbox for inbox in await bus.store.read(lambda reads: reads.depths()) if inbox in MEMBERS]
         agent = random.choice(sorted(waiting) or list(MEMBERS))
         leases = await bus.receive(agent, role=MEMBERS[agent], limit=random.choice([1, 2, 5]))
         self._leases += [(agent, lease) for lease in leases]
@@ -243,7 +251,7 @@ async def work_states(bus: LocalBus) -> dict[str, str]:
 
 async def folded_states(store: Store) -> dict[str, str]:
     """Every topic, folded from the whole log."""
-    log = await store.events(EVERYTHING, EVENTS_MAX)
+    log = await store.read(events_with_messages, EVERYTHING, EVENTS_MAX)
     states = reducer.written(log, {dialect.name: dialect for dialect in BUILT_IN})
     return {topic: encode_state(state) for topic, state in states.items()}
 
@@ -253,7 +261,7 @@ async def stored_topics(store: Store) -> dict[str, list[int]]:
 
     def read(reads: Reads) -> dict[str, list[int]]:
         names = [name for kind in FOLDS for name in reads.topics(kind)]
-        return {name: [message.seq for _, message in reads.topic(name)] for name in names}
+        return {name: [message.seq for _, message in topic_messages(reads, name)] for name in names}
 
     return await store.read(read)
 
@@ -261,15 +269,15 @@ async def stored_topics(store: Store) -> dict[str, list[int]]:
 async def end_state(store: Store) -> list[Any]:
     """Everything that is stored. Without digests, which depend on generated ids, and numbers of deliveries, which each
     kind of store chooses in its own way: an event names the inbox instead."""
-    log = await store.events(EVERYTHING, EVENTS_MAX)
+    log = await store.read(events_with_messages, EVERYTHING, EVENTS_MAX)
     messages = {message.seq: message for _, message in log if message is not None}
-    deliveries = [delivery for seq in messages for delivery in await store.deliveries(seq)]
+    deliveries = [delivery for seq in messages for delivery in await store.read(deliveries_of, seq)]
     return [
         [event._replace(delivery=None) for event, _ in log],
         [message._replace(digest=b"") for message in messages.values()],
         [delivery._replace(seq=0) for delivery in deliveries],
-        sorted(await store.members()),
-        [(request, message.id) for request, message, _ in await store.overdue(FAR_AWAY, EVENTS_MAX)],
+        sorted(await store.read(lambda reads: reads.members())),
+        [(request, message.id) for request, message, _ in await store.read(overdue_requests, FAR_AWAY, EVENTS_MAX)],
         sorted((await folded_states(store)).items()),
         sorted((await stored_topics(store)).items()),
     ]

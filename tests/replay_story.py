@@ -12,7 +12,7 @@ from telex.model.delivery import Delivery
 from telex.model.event import Event
 from telex.model.message import Lease, Message
 from telex.model.roster import Member
-from telex.ports.store import EVERYTHING, Store
+from telex.ports.store import EVERYTHING, Store, dead_letters, events_with_messages, waiting_deliveries
 from telex.testing import FakeClock
 from telex.validation.check import CheckPolicy
 from tests.test_work_state import ACTS, book_of
@@ -70,7 +70,7 @@ class Story:
         return self
 
     def events(self) -> list[tuple[Event, Message | None]]:
-        return run_sync(self.store.events(EVERYTHING, EVENTS_MAX))
+        return run_sync(self.store.read(events_with_messages, EVERYTHING, EVENTS_MAX))
 
     def _do(self, one: Any) -> None:
         bus = self.bus
@@ -109,9 +109,17 @@ class Story:
 
     def _look(self) -> Seen:
         book, events = book_of(self.bus), self.events()
-        inboxes = {message.to for _, message in events if message is not None} | set(run_sync(self.store.depths()))
-        found = [*run_sync(self.store.waiting(sorted(inboxes), EVENTS_MAX)), *run_sync(self.store.dead(EVENTS_MAX))]
-        members = {member.name: member._replace(seen_at=None) for member in run_sync(self.store.members())}
+        inboxes = {message.to for _, message in events if message is not None} | set(
+            run_sync(self.store.read(lambda reads: reads.depths()))
+        )
+        found = [
+            *run_sync(self.store.read(waiting_deliveries, sorted(inboxes), EVENTS_MAX)),
+            *run_sync(self.store.read(dead_letters, EVENTS_MAX)),
+        ]
+        members = {
+            member.name: member._replace(seen_at=None)
+            for member in run_sync(self.store.read(lambda reads: reads.members()))
+        }
         last = events[-1][0].seq if events else 0
         return Seen(last, self.clock.now(), told(found), members, book)
 

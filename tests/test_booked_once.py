@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import team_state
 from telex.bus.local import LocalBus
 from telex.client import run_sync
 from telex.ports.bus import Receipt
+from telex.ports.store import topic_messages
 from telex.stores.memory import MemoryStore
-from telex.stores.memory_transaction import MemoryReads
 from telex.stores.sqlite.store import SqliteStore
-from telex.stores.sqlite.transaction import SqliteReads
 from telex.testing import FakeClock
 from telex.work import reducer
 from telex.work.view import WorkMessage
@@ -48,8 +48,7 @@ class Counting:
     def __init__(self, store: Any, patch: pytest.MonkeyPatch) -> None:
         self.transactions = self.read = 0
         self._transaction, store.transaction = store.transaction, self.transaction
-        for reads in (MemoryReads, SqliteReads):
-            patch.setattr(reads, "topic", self._counted(reads.topic))
+        patch.setattr(team_state, "topic_messages", self._counted(topic_messages))
 
     def transaction(self, decide: Callable[[Any], Any], **how: Any) -> Awaitable[Any]:
         self.transactions += 1

@@ -17,6 +17,7 @@ from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
 from telex.model.roster import Member
+from telex.ports.store import get_delivery
 from telex.stores.group_commit import GroupCommit
 from tests.bus_team import OpenTeam, Team, codes, flow, open_team, team
 from tests.store_kit import before_next_transaction
@@ -225,7 +226,7 @@ def test_an_extension_stands_though_the_lapse_was_decided_just_before_it(team: T
     """Somebody else sweeps: it has seen the lease run out, and settles it after the holder was given more time."""
     team.note()
     leased, store = team.take(), team.bus._bus.store
-    seen = run_sync(store.delivery(leased.delivery))
+    seen = run_sync(store.read(get_delivery, leased.delivery))
     assert seen is not None
     lapse = lifecycle.lapsed(seen, leased.until + 1.0, LIMITS)
     team.bus.extend(leased.token, agent="lead", seconds=600.0)

@@ -12,7 +12,7 @@ from telex.bus.local import LocalBus
 from telex.client import SyncBus, run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
-from telex.ports.store import EVERYTHING
+from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from telex.work import reducer
@@ -227,7 +227,7 @@ def test_a_team_keeps_to_its_contracts_whatever_it_does(acts: list[Any], crash_a
     assert {name: set(plan.done) for name, plan in plans.items()} == {name: model.done[name] for name in plans}
     assert {name: plan.spent for name, plan in plans.items()} == {name: model.spent[name] for name in plans}
     reopened = players.opened()
-    folded = reducer.written(run_sync(players.store.events(EVERYTHING, 10_000)), DIALECTS)
+    folded = reducer.written(run_sync(players.store.read(events_with_messages, EVERYTHING, 10_000)), DIALECTS)
     for topic, state in book.items():
         assert folded[topic] == state == decode_state(encode_state(state))
     assert reopened.work_state("plan") | reopened.work_state("contracts") == book

@@ -21,7 +21,7 @@ from telex.ports.store import Store
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
-from telex.testing.decide_twice import DecideTwice, decide_twice
+from telex.testing.faulty_stores import DecideTwice, decide_twice
 from telex.testing.simulator import run
 from telex.validation.check import CheckPolicy
 from tests.bus_team import empty_store

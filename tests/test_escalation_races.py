@@ -8,6 +8,7 @@ import pytest
 from telex.bus.escalate import escalate_further
 from telex.client import run_sync
 from telex.errors import TelexError
+from telex.ports.store import overdue_requests
 from tests.bus_team import Team, open_team, team
 from tests.console_examples import FailingCursor
 from tests.proofs import proves
@@ -22,7 +23,9 @@ def test_two_processes_that_have_seen_the_same_deadline_pass_climb_once(team: Te
     buses = [team.bus, team.other(), team.other()]
     escalate(team)
     team.clock.leap(FIVE_MINUTES)
-    seen = [run_sync(bus._bus.store.overdue(team.clock.now(), 9)) for bus in buses]  # before any of them acts
+    seen = [
+        run_sync(bus._bus.store.read(overdue_requests, team.clock.now(), 9)) for bus in buses
+    ]  # before any of them acts
     for bus, [(ask, message, _)] in zip(buses, seen, strict=True):
         assert run_sync(escalate_further(bus._bus._context, ask, message))
     assert levels(team) == ["senior", "lead"]
@@ -57,7 +60,7 @@ def test_a_climb_and_its_missed_deadline_are_written_together_or_not_at_all(team
     file._cursor = FailingCursor(file._cursor, at, apsw.IOError("disk I/O error"))
     with pytest.raises(TelexError):
         dying.sweep()
-    assert run_sync(team.bus._bus.store.overdue(team.clock.now(), 9)), "still to be counted"
+    assert run_sync(team.bus._bus.store.read(overdue_requests, team.clock.now(), 9)), "still to be counted"
     assert list(team.bus.work_state("escalation")["escalation:e1"].rungs)[1:] == []
     assert levels(team) == ["senior", "lead"]  # whoever looks next climbs
     assert team.kinds("e1").count("reply-overdue") == 1

@@ -10,7 +10,7 @@ import pytest
 
 import telex.evidence
 from telex.evidence import verify
-from telex.ports.evidence import EvidenceResult
+from telex.ports.environment import EvidenceResult
 from telex.testing import FakeClock
 from tests.bus_team import Team, open_team, speech_of, team
 from tests.git_repository import Repository, git

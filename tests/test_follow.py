@@ -13,7 +13,7 @@ from telex.bus import follow as following
 from telex.bus.local import LocalBus
 from telex.config import Settings
 from telex.model.event import BRINGING
-from telex.ports.store import EVERYTHING, Changes, Query
+from telex.ports.store import EVERYTHING, Query, events_with_messages, last_event
 from tests.proofs import proves
 from tests.test_shared_notify import NOTE, hub, run
 
@@ -99,19 +99,19 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
     async def play() -> str | None:
         async with hub(tmp_path) as bus:
             store: Any = bus.store
-            touched, asked = store.changes_since, 0
+            read, asked = store.read, 0
 
-            async def meanwhile(after: int | None) -> Changes:
+            async def meanwhile(query: Any, *arguments: Any) -> Any:
                 nonlocal asked
-                found: Changes = await touched(after)
-                asked += after is None
+                found = await read(query, *arguments)
+                asked += query is last_event
                 if asked == moment:
                     asked += 1
                     with telex.connect(tmp_path / "telex.db", settings=Settings(evidence="off")) as other:
                         other.send(NOTE, sender="dev", to="lead", id="n-1")
                 return found
 
-            store.changes_since = meanwhile
+            store.read = meanwhile
             async with aclosing(bus.events(Query(kinds=("accepted",)), follow=True)) as events:
                 async for _, message in events:
                     return message and message.id
@@ -153,21 +153,21 @@ def test_the_record_is_read_once_for_all_who_follow_it(tmp_path: Path) -> None:
     async def play() -> tuple[int, int]:
         async with hub(tmp_path) as bus:
             store: Any = bus.store
-            reads, events = 0, store.events
+            reads, read = 0, store.read
 
-            async def counted(*query: Any) -> Any:
+            async def counted(query: Any, *arguments: Any) -> Any:
                 nonlocal reads
-                reads += 1
-                return await events(*query)
+                reads += query is events_with_messages
+                return await read(query, *arguments)
 
             seen: list[list[int]] = [[] for _ in range(40)]
             tasks = [asyncio.create_task(_collect(bus, EVERYTHING, one)) for one in seen]
             await bus.send(NOTE, sender="dev", to="lead")
             await _until_all_have(seen, await told(bus, EVERYTHING))
-            store.events = counted
+            store.read = counted
             for _ in range(25):
                 await bus.send(NOTE, sender="dev", to="lead")
-            store.events, told_meanwhile = events, reads
+            store.read, told_meanwhile = read, reads
             wanted = await told(bus, EVERYTHING)
             await _until_all_have(seen, wanted)
             for task in tasks:

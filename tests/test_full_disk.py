@@ -86,7 +86,7 @@ def test_everything_can_be_read_though_nothing_can_be_written(team: FullTeam) ->
         assert len(list(team.bus.events())) > MESSAGES
 
 
-async def no_room(*_: object) -> None:
+async def no_room(*_: object, **__: object) -> None:
     raise StoreFull("no room")
 
 
@@ -114,7 +114,7 @@ def test_an_ack_that_is_stored_is_answered_though_there_is_no_room_for_when_its_
     team.send("m1")
     [lease] = team.bus.receive("lead", lease=7200.0)
     team.clock.leap(3600.0)
-    with patch.object(team.store, "seen", no_room):
+    with patch.object(team.store, "transaction", no_room):
         assert team.bus.ack(lease.token, agent="lead") is True
 
 

@@ -20,8 +20,8 @@ from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import BlockingTransport, HttpQuery, HttpReply, RetryTransport
 from telex.model.limits import LIMITS, Limits
+from telex.ports.environment import carrying
 from telex.ports.store import Query
-from telex.ports.trace_context import carrying
 from telex.telemetry import carried_by
 from telex.validation.check import STRICT
 from tests.bus_team import speech_of

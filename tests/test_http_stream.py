@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telex.errors import StoreUnavailable
+from telex.ports.store import events_with_messages
 from telex.surfaces.http.stream import Chunk, Listener
 from tests.http_kit import Asking, Door, events_in, every_id, hub_test, latest, left, opened, played, soon, watch
 from tests.proofs import proves
@@ -217,13 +219,16 @@ async def test_a_store_that_is_away_for_a_while_costs_no_viewer_an_event(
     await door.send()
     await viewer.until(lambda: bool(viewer.ids))
     store, failed = door.bus.store, asyncio.Event()  # type: ignore[attr-defined]
+    read = store.read
 
-    async def away(*_: object) -> None:
+    async def away(query: Any, *arguments: Any) -> Any:
+        if query is not events_with_messages:
+            return await read(query, *arguments)
         failed.set()
         raise StoreUnavailable("the disk is gone.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(store, "events", away)
+        broken.setattr(store, "read", away)
         await door.bus.send("while nobody can read", sender="dev", to="lead")
         await soon(failed.wait())
     await door.send(b"after")

@@ -8,10 +8,10 @@ import pytest
 
 from telex.bus.run_sync import run_sync
 from telex.model.message import WorkChange
-from telex.ports.store import LeaseRequest, Settlement, Transaction
+from telex.ports.store import LeaseRequest, Settlement, Transaction, overdue_requests
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
-from telex.testing.contract_requests import remind
+from telex.testing.contract_messages import remind
 from tests.store_kit import NOW, SINCE, entry, outcomes
 
 Open = Callable[[], SqliteStore]
@@ -100,7 +100,7 @@ def test_what_we_put_in_by_another_way_counts(tmp_path: Path, grouped: bool) -> 
         store = SqliteStore.open(str(tmp_path / "telex.db"), durable=False, grouped=grouped)
         asking = entry("q")._replace(answer_by=NOW + 1.0)
         [stored] = await append(store, [asking], dedup_since=SINCE, inbox_max=3)
-        [(ask, _, _)] = await store.overdue(NOW + 2.0, 10)
+        [(ask, _, _)] = await store.read(overdue_requests, NOW + 2.0, 10)
         assert ask.message == stored.seq
         await remind(store, ask, NOW + 2.0, NOW + 9.0, inboxes=("lead",))
         later = [entry(f"m-{number}") for number in range(2)]

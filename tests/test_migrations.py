@@ -22,7 +22,7 @@ from telex.errors import StoreError, StoreTooNew
 from telex.stores.sqlite import connection
 from telex.stores.sqlite.schema import MIGRATIONS, VERSION
 from telex.stores.sqlite.store import SqliteStore
-from telex.testing.contract_requests import pending_requests
+from telex.testing.contract_messages import pending_requests
 from tests.bus_team import flow
 
 IDS = [f"m{number}" for number in range(5)]

@@ -8,7 +8,7 @@ from telex.bus.local import LocalBus
 from telex.client import run_sync
 from telex.model.event import Event
 from telex.model.roster import Member
-from telex.ports.store import EVERYTHING
+from telex.ports.store import EVERYTHING, events_with_messages
 from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
 from telex.surfaces.cli.render import stamp
@@ -99,7 +99,7 @@ def test_what_went_to_many_is_told_by_the_event_that_brought_it() -> None:
         run_sync(bus.join(name, role=name.partition("-")[0]))
     assert run_sync(bus.send("Stop.", sender="lead", to="*")).to == ("dev-1", "dev-2", "qa")
     assert run_sync(bus.send("Devs.", sender="lead", to="all:dev")).to == ("dev-1", "dev-2")
-    was = as_it_was(run_sync(store.events(EVERYTHING, 1_000)), DIALECTS)
+    was = as_it_was(run_sync(store.read(events_with_messages, EVERYTHING, 1_000)), DIALECTS)
     assert sorted(delivery.inbox for delivery, _ in was.deliveries()) == ["dev-1", "dev-1", "dev-2", "dev-2", "qa"]
 
 

@@ -15,8 +15,8 @@ from telex.delivery.validator_cache import OPENED_AFTER
 from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
 from telex.model.roster import Member
 from telex.ports.bus import Receipt
-from telex.stores.sqlite import reads
 from telex.stores.sqlite.connection import SqliteConnection
+from telex.stores.sqlite.reads import SqliteReads
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.contract_team import typed
 
@@ -48,13 +48,13 @@ def warmed(bus: SyncBus, **who: Any) -> None:
 def test_messages_of_other_processes_do_not_make_a_sender_read_the_roster_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ticking, files, members = Ticking(), list[SqliteConnection](), reads.members
+    ticking, files, members = Ticking(), list[SqliteConnection](), SqliteReads.members
 
-    def counted(file: SqliteConnection) -> list[Member]:
-        files.append(file)
-        return members(file)
+    def counted(reads: SqliteReads) -> list[Member]:
+        files.append(reads.file)
+        return members(reads)
 
-    monkeypatch.setattr(reads, "members", counted)
+    monkeypatch.setattr(SqliteReads, "members", counted)
     store, clock = tmp_path / "telex.db", SteadyClock(wall=ticking, monotonic=ticking)
     with telex.connect(store, settings=Settings(), clock=clock) as bus, telex.connect(store) as other:
         for number in range(30):
@@ -102,7 +102,11 @@ def test_the_activity_of_a_sender_is_written_down_now_and_then(open_team: OpenTe
     for number in range(200):
         team.clock.leap(silent_seconds / 50)
         assert update(team.bus, number, sender="dev", to="lead").accepted
-        [seen_at] = [one.seen_at for one in run_sync(team.bus._bus.store.members()) if one.name == "dev"]
+        [seen_at] = [
+            one.seen_at
+            for one in run_sync(team.bus._bus.store.read(lambda reads: reads.members()))
+            if one.name == "dev"
+        ]
         assert seen_at is not None
         assert team.clock.now() - seen_at < silent_seconds, "it would be shown as silent"
         seen.add(seen_at)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from telex.bus.run_sync import run_sync
 from telex.model.digest import digest_of
 from telex.model.message import NewMessage
-from telex.ports.store import Query, Store
+from telex.ports.store import Query, Store, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
@@ -24,7 +24,7 @@ def found(store: Store, bodies: list[str], wanted: str) -> list[str]:
         for number, raw in enumerate(raws)
     ]
     run_sync(append(store, made))
-    told = run_sync(store.events(Query(text=wanted, kinds=("accepted",)), 100))
+    told = run_sync(store.read(events_with_messages, Query(text=wanted, kinds=("accepted",)), 100))
     run_sync(store.close())
     return [message.id for _, message in told if message is not None]
 

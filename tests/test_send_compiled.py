@@ -11,7 +11,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.model.limits import LIMITS
 from telex.ports.bus import Receipt
-from telex.ports.store import EVERYTHING, Store
+from telex.ports.store import EVERYTHING, Store, deliveries_of, events_with_messages, overdue_requests
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from telex.testing.sim_team import SimHeader, written
@@ -31,10 +31,15 @@ def sender_and_recipient(dialect: Dialect, type_: MessageType) -> tuple[str, str
 
 
 async def record(store: Store) -> list[Any]:
-    events = await store.events(EVERYTHING, 10_000)
+    events = await store.read(events_with_messages, EVERYTHING, 10_000)
     sent = [message.seq for event, message in events if message is not None and event.seq == message.seq]
-    deliveries = [await store.deliveries(seq) for seq in sent]
-    return [*events, *deliveries, *await store.members(), *await store.overdue(float("inf"), 1000)]
+    deliveries = [await store.read(deliveries_of, seq) for seq in sent]
+    return [
+        *events,
+        *deliveries,
+        *await store.read(lambda reads: reads.members()),
+        *await store.read(overdue_requests, float("inf"), 1000),
+    ]
 
 
 @each(JSON_TYPES)

@@ -22,7 +22,7 @@ from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
 from telex.dialects.schema import Tree
 from telex.model.finding import Severity
 from telex.ports.bus import Receipt
-from telex.ports.evidence import EvidenceResult
+from telex.ports.environment import EvidenceResult
 from telex.ports.store import Query
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import team_state
 from telex.bus.local import LocalBus
 from telex.bus.team_state import TeamState
 from telex.client import run_sync
@@ -79,7 +80,7 @@ def ignores_members() -> Any:
     catch_up = TeamState._catch_up
 
     def faulty(self: TeamState, reads: Reads) -> None:
-        with patch.object(type(reads), "roster_changed_since", lambda self, position: False):
+        with patch.object(team_state, "roster_changed_since", lambda reads, position: False):
             catch_up(self, reads)
 
     return patch.object(TeamState, "_catch_up", faulty)

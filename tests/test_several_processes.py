@@ -15,7 +15,7 @@ from telex.client import run_sync
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.model.roster import TELEX
-from telex.ports.store import EVERYTHING
+from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
@@ -49,7 +49,9 @@ def run_processes(path: Path, *faults: str) -> Outcome:
     ]
     store = SqliteStore.open(str(path))
     try:
-        return Outcome(works, run_sync(store.events(EVERYTHING, EVENTS_MAX)), run_sync(folded_states(store)))
+        return Outcome(
+            works, run_sync(store.read(events_with_messages, EVERYTHING, EVENTS_MAX)), run_sync(folded_states(store))
+        )
     finally:
         run_sync(store.close())
 

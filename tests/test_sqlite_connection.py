@@ -16,7 +16,8 @@ from telex.config import Settings
 from telex.connection import Connection
 from telex.errors import OutcomeUnknown, StoreFull
 from telex.ports.bus import Receipt
-from telex.stores.sqlite import connection, dedup
+from telex.stores.sqlite import caches as dedup
+from telex.stores.sqlite import connection
 from telex.stores.sqlite.transaction import SqliteTransaction
 
 NOTE = "all is well\n"

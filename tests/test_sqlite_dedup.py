@@ -1,4 +1,4 @@
-"""Is a message that was sent before found, whoever wrote it, and wherever its id is kept by then?"""
+"""Deduplication in the SQLite store: ids in memory, in the index, and written by other processes."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,8 @@ import pytest
 from telex.bus.run_sync import run_sync
 from telex.errors import StoreFull
 from telex.model.message import WorkChange
-from telex.stores.sqlite import dedup
+from telex.ports.store import find_messages
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing.contract_base import append
@@ -24,8 +25,6 @@ def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Everything that happens after thousands of messages happens here after a few."""
     monkeypatch.setattr(dedup, "TAIL_MAX", 3)
     monkeypatch.setattr(dedup, "LEFT_MAX", 3)
-    monkeypatch.setattr(dedup, "SIEVE_FROM", 3)
-    monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 2)
     return lambda: SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
 
 
@@ -42,19 +41,6 @@ def indexed(store: SqliteStore) -> int:
     return int(store._file.value("SELECT count(*) FROM recent"))
 
 
-def looks_at_the_index(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """From now on: every question that looks ids up in `recent`."""
-    looks, rows = list[str](), store._file.rows
-
-    def noted(sql: str, bindings: object = ()) -> list[tuple[object, ...]]:
-        if "json_each" in sql:
-            looks.append(sql)
-        return rows(sql, bindings)
-
-    monkeypatch.setattr(store._file, "rows", noted)
-    return looks
-
-
 @pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 30])
 def test_whoever_comes_later_finds_what_was_sent_before(open_: Open, count: int) -> None:
     first, second = open_(), open_()
@@ -65,64 +51,11 @@ def test_whoever_comes_later_finds_what_was_sent_before(open_: Open, count: int)
 
 @pytest.mark.parametrize("theirs", [1, 8, 30])
 def test_what_others_have_written_and_indexed_meanwhile_is_not_taken_for_new(open_: Open, theirs: int) -> None:
-    """The first has its sieve by then, and has read nothing of what the second wrote and put into the index."""
+    """The first has read nothing of what the second wrote and put into the index."""
     first, second = open_(), open_()
     sent(first, *numbered("a", 30))
     assert sent(second, *numbered("b", theirs)) == ["stored"] * theirs
     assert sent(first, *numbered("b", theirs)) == ["duplicate"] * theirs
-
-
-def test_a_sieve_that_has_missed_too_much_is_begun_anew(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dedup, "GAP_MAX", 5)
-    first, second = open_(), open_()
-    sent(first, *numbered("a", 30))
-    sent(second, *numbered("b", 30))
-    assert sent(first, *numbered("b", 30)) == ["duplicate"] * 30
-    assert sent(first, *numbered("c", 30), *numbered("b", 30)) == ["stored"] * 30 + ["duplicate"] * 30
-
-
-def test_what_was_there_before_is_found_while_the_sieve_is_still_loading(open_: Open) -> None:
-    before = open_()
-    sent(before, *numbered("old", 60))
-    later = open_()
-    outcomes = [sent(later, f"new-{number}", f"old-{number}") for number in range(40)]
-    assert outcomes == [["stored", "duplicate"]] * 40
-
-
-@pytest.mark.parametrize("slots", [1, 8, 1 << 22])
-def test_a_sieve_as_coarse_as_you_like_only_costs_time(
-    open_: Open, monkeypatch: pytest.MonkeyPatch, slots: int
-) -> None:
-    monkeypatch.setattr(dedup, "SLOTS", slots)
-    store = open_()
-    assert sent(store, *numbered("m", 40)) == ["stored"] * 40
-    assert sent(store, *numbered("m", 40), *numbered("n", 5)) == ["duplicate"] * 40 + ["stored"] * 5
-
-
-def test_new_ids_are_told_without_a_look_at_their_index(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_()
-    sent(store, *numbered("m", 20))
-    looks = looks_at_the_index(store, monkeypatch)
-    assert sent(store, *numbered("n", 5)) == ["stored"] * 5
-    assert not looks
-    assert sent(store, "m-1") == ["duplicate"]
-
-
-def test_a_sieve_in_which_too_much_was_caught_is_begun_anew(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ids that are out of the window stay in a sieve; in a process that runs for months it would let all through."""
-    monkeypatch.setattr(dedup, "SLOTS", 256)
-    monkeypatch.setattr(dedup, "WORN_AFTER", 64)
-    monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 100)
-    store = open_()
-    for number in range(1_000):
-        later = NOW + number * 600.0
-        message = entry(f"m-{number}")._replace(at=later)
-        [kept] = run_sync(append(store, [message], dedup_since=later - 3600.0))
-        assert kept.outcome == "stored"
-        run_sync(store.maintain(later, same_since=later - 3600.0, keep_since=0.0, silent_since=0.0, limit=100))
-    looks = looks_at_the_index(store, monkeypatch)
-    assert sent(store, *numbered("n", 40)) == ["stored"] * 40
-    assert len(looks) < 20
 
 
 def test_whoever_leaves_or_rests_leaves_few_ids_to_be_read_up(open_: Open) -> None:
@@ -195,7 +128,7 @@ def test_a_topic_that_others_have_written_since_is_noticed(open_: Open) -> None:
     def written(id_: str, topic: str) -> list[str]:
         position = run_sync(first.read(lambda reads: reads.position))
         assert outcomes(second, entry(id_)._replace(work_change=WorkChange((topic,)))) == ["stored"]
-        return run_sync(first.read(lambda reads: [*reads.topics_since(position)]))
+        return run_sync(first.read(lambda reads: [*reads.topics(after=position)]))
 
     assert sent(first, *numbered("m", 3)) == ["stored"] * 3
     topics = {"a": "work", "b": "contracts", "c": "work"}
@@ -257,4 +190,4 @@ def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, mon
     for number in range(40):
         assert outcomes(store, entry(f"h-{number}")._replace(kind="imported", inboxes=())) == ["stored"]
         assert number + 1 - int(store._file.value(dedup.INDEXED)) <= 4
-    assert [len(run_sync(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40
+    assert [len(run_sync(store.read(find_messages, f"h-{number}"))) for number in range(40)] == [1] * 40

@@ -9,7 +9,7 @@ import pytest
 
 from telex.ports.store import Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock, StoreContract
 from telex.testing.contract_base import ids, promise
@@ -36,8 +36,6 @@ class TestSqliteWithAShortTail(TestSqlite):
     @pytest.fixture(autouse=True)
     def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(dedup, "TAIL_MAX", 1)
-        monkeypatch.setattr(dedup, "SIEVE_FROM", 1)
-        monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 1)
 
 
 class TestSqliteInGroups(TestSqlite):

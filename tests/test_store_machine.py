@@ -18,13 +18,26 @@ from telex.client import run_sync
 from telex.model.delivery import AT_ONCE
 from telex.model.digest import digest_of
 from telex.model.message import Lease, NewMessage
-from telex.ports.store import LeaseRequest, PendingRequest, Settlement, Store
+from telex.ports.store import (
+    LeaseRequest,
+    PendingRequest,
+    Settlement,
+    Store,
+    dead_letters,
+    deliveries_of,
+    events_of,
+    expired_leases,
+    find_messages,
+    get_message,
+    overdue_requests,
+    waiting_deliveries,
+)
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
 from telex.testing.contract_base import append
-from telex.testing.contract_requests import pending_requests, remind
+from telex.testing.contract_messages import pending_requests, remind
 from telex.testing.faulty_stores import BUGS
 from tests.store_model import Lying, Model
 
@@ -146,7 +159,7 @@ class StoreMachine(RuleBasedStateMachine):
             done = self.model.settle(settlement)
             assert settled.done == done
             if done and settlement.reports:
-                [message] = self.run(self.store.find(report.id))
+                [message] = self.run(self.store.read(find_messages, report.id))
                 self.keep(report, message.seq)
         self.compare(token.message.seq)
 
@@ -202,22 +215,23 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def look_at_the_inboxes(self) -> None:
         for inboxes in (("lead",), INBOXES):
-            waiting = [delivery.seq for delivery, _ in self.run(self.store.waiting(inboxes, 1000))]
+            waiting = [delivery.seq for delivery, _ in self.run(self.store.read(waiting_deliveries, inboxes, 1000))]
             assert waiting == [lying.seq for lying in self.model.turn(inboxes, ("stored", "leased"))]
         leased = [lying for lying in self.model.lying if lying.state == "leased"]
-        lapsed = {delivery.seq for delivery, _ in self.run(self.store.lapsed(self.now, 1000))}
+        lapsed = {delivery.seq for delivery, _ in self.run(self.store.read(expired_leases, self.now, 1000))}
         assert lapsed == {lying.seq for lying in leased if lying.due_at <= self.now}
-        dead = {delivery.seq for delivery, _ in self.run(self.store.dead(1000))}
+        dead = {delivery.seq for delivery, _ in self.run(self.store.read(dead_letters, 1000))}
         assert dead == {lying.seq for lying in self.model.lying if lying.state in ("dead", "expired")}
         overdue = {
-            ask.message: (ask.due_at, ask.attempts) for ask, _, _ in self.run(self.store.overdue(self.now, 1000))
+            ask.message: (ask.due_at, ask.attempts)
+            for ask, _, _ in self.run(self.store.read(overdue_requests, self.now, 1000))
         }
         assert overdue == {seq: ask for seq, ask in self.model.asks.items() if ask[0] <= self.now}
         found = [
             (ask.message, ask.due_at, ask.attempts) for ask, _ in self.run(pending_requests(self.store, None, "T1"))
         ]
         assert found == [(seq, *ask) for seq, ask in sorted(self.model.asks.items())]
-        counts = {inbox: depth[:2] for inbox, depth in self.run(self.store.depths()).items()}
+        counts = {inbox: depth[:2] for inbox, depth in self.run(self.store.read(lambda reads: reads.depths())).items()}
         assert {inbox: sum(depth) for inbox, depth in counts.items()} == {
             inbox: len(lying)
             for inbox in (*INBOXES, "dev")
@@ -225,7 +239,7 @@ class StoreMachine(RuleBasedStateMachine):
         }
 
     def compare(self, message: int) -> None:
-        deliveries = self.run(self.store.deliveries(message))
+        deliveries = self.run(self.store.read(deliveries_of, message))
         assert [
             (
                 delivery.seq,
@@ -241,14 +255,14 @@ class StoreMachine(RuleBasedStateMachine):
             (lying.seq, lying.inbox, lying.state, lying.due_at, lying.attempts, lying.fence, lying.holder)
             for lying in self.model.of(message)
         ]
-        story = self.run(self.store.story(message))
+        story = self.run(self.store.read(events_of, message))
         assert [event.kind for event in story] == self.model.told(message)
         assert all(event.message == message for event in story)
 
     def compare_everything(self) -> None:
         self.look_at_the_inboxes()
         for kept in self.model.kept:
-            message = self.run(self.store.message(kept.seq))
+            message = self.run(self.store.read(get_message, kept.seq))
             if kept.pruned:
                 assert message is None
                 continue
@@ -287,7 +301,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def number(self, message: int) -> None:
         """Take the numbers of deliveries from the store, which alone can know them."""
-        deliveries, lying = self.run(self.store.deliveries(message)), self.model.of(message)
+        deliveries, lying = self.run(self.store.read(deliveries_of, message)), self.model.of(message)
         assert len(deliveries) == len(lying)
         for delivery, one in zip(deliveries, lying, strict=True):
             assert one.seq in (0, delivery.seq)
@@ -295,7 +309,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 # So that ids are looked for in every place.
-SMALL_TAIL = {"TAIL_MAX": 1, "SIEVE_FROM": 2, "LOADED_AT_ONCE": 1, "LEFT_MAX": 1, "SLOTS": 64}
+SMALL_TAIL = {"TAIL_MAX": 1, "LEFT_MAX": 1}
 
 
 class SqliteMachine(StoreMachine):

@@ -15,12 +15,12 @@ from hypothesis.stateful import rule
 
 from telex.errors import StoreFull
 from telex.ports.store import Store
-from telex.stores.sqlite import dedup
+from telex.stores.sqlite import caches as dedup
 from telex.stores.sqlite.transaction import SqliteTransaction
 from tests.store_kit import full_at_first
 from tests.test_store_machine import INBOXES, SOME_INBOXES, WINDOW_SECONDS, SqliteMachine
 
-TINY: dict[str, Any] = {"LEFT_MAX": 1, "GAP_MAX": 4, "WORN_AFTER": 30, "SLOTS": 64}
+TINY: dict[str, Any] = {"LEFT_MAX": 1}
 OTHERS = 2
 TOGETHER = st.lists(st.tuples(st.sampled_from("abcdefgh"), SOME_INBOXES), min_size=2, max_size=10)
 

@@ -14,8 +14,8 @@ from telex.stores.sqlite import store as sqlite_store
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing import FakeClock
-from telex.testing.contract_transactions import TransactionPromises
 from telex.testing.faulty_transactions import BLIND, COUNTERS, TABLES, TRANSACTION_BUGS
+from telex.testing.store_contract import TransactionPromises
 from tests.proofs import proves
 
 T = TypeVar("T")
@@ -59,9 +59,9 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
     "wrong-numbers": (AS_THE_FIRST, OTHERS),
     **{f"blind-{name.replace('_', '-')}": (READS,) for name in BLIND},
     "blind-earlier": (READS, WINDOW),
-    "blind-held": (HELD,),
-    "blind-topics-since": (CHANGED,),
-    "blind-roster-changed-since": (CHANGED,),
+    "blind-deliveries": (READS, HELD),
+    "blind-topics": (READS, CHANGED),
+    "blind-events": (READS, CHANGED),
     "blind-changed": (CHANGED, COMMITS),
     "blind-next": (READS_NEXT,),
     "no-snapshot": (SNAPSHOT,),
@@ -205,7 +205,7 @@ def not_flushing_for(name: str) -> type[SqliteTransaction]:
     return Planted
 
 
-FLUSHING = ("find", "pending_requests", "deliveries", "story", "topic", "topics", "count_open")
+FLUSHING = ("messages", "pending_requests", "deliveries", "events", "topics", "count_open")
 SQLITE_FOUND_BY: dict[str, tuple[type[SqliteTransaction], tuple[str, ...]]] = {
     "drop-leaves-messages": (dropping_all_but("_pending"), (OTHERS,)),
     "drop-leaves-events": (dropping_all_but("_events"), (OTHERS,)),

@@ -19,7 +19,7 @@ from telex.client import SyncBus
 from telex.config import Settings
 from telex.errors import LeaseLost
 from telex.ports.bus import Bus
-from telex.ports.trace_context import as_traceparent, carrying
+from telex.ports.environment import as_traceparent, carrying
 from telex.telemetry import carried_by, processing, traced
 from tests.proofs import proves
 from tests.surfaces_kit import Time, running_hub

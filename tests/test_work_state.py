@@ -22,12 +22,12 @@ from telex.dialects.write import write
 from telex.errors import TelexError
 from telex.model.finding import refusals
 from telex.ports.bus import Receipt
-from telex.ports.store import EVERYTHING, Store
+from telex.ports.store import EVERYTHING, Store, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
-from telex.testing.contract_work import keep_snapshot, topic
+from telex.testing.contract_events import keep_snapshot, topic
 from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
 from telex.work.actions import CHAPTERS, FOLDS
@@ -119,7 +119,7 @@ def book_of(bus: LocalBus) -> dict[str, Any]:
 
 def book_folded(store: Store) -> dict[str, Any]:
     """From nothing."""
-    return reducer.written(run_sync(store.events(EVERYTHING, 1_000_000)), DIALECTS)
+    return reducer.written(run_sync(store.read(events_with_messages, EVERYTHING, 1_000_000)), DIALECTS)
 
 
 def play(acts: list[Any], open_store: Callable[[], Store], desk: CheckPolicy) -> None:

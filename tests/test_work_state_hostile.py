@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from telex.errors import NotAMember
 from telex.model.contracts import ContractIndex, PlanSummary
 from telex.ports.bus import Receipt
-from telex.stores.doctor import ReadOnlyConnection
-from telex.stores.doctor_work_state import wrong_topics
+from telex.stores.doctor import ReadOnlyConnection, wrong_topics
 from telex.work.snapshots import decode_snapshot, encode_snapshot
 from tests.bus_team import Shell, Team, codes, flow, open_team, shell, speech_of, team
 from tests.contract_team import contract, kept, report, send

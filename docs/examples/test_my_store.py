@@ -1,4 +1,4 @@
-"""The store contract, put to a store of one's own. Run it with pytest."""
+"""The store contract for a store of your own. Run it with pytest."""
 
 from telex.ports.store import Store
 from telex.stores.memory import MemoryStore
@@ -6,11 +6,11 @@ from telex.testing import StoreContract
 
 
 class MyStore(MemoryStore):
-    """Yours goes here; this one borrows everything."""
+    """Replace this with your store."""
 
 
 class TestMyStore(StoreContract):
-    reopens = False  # True, if what was stored is there when it is opened again; the contract then looks
+    reopens = False  # True: data survives closing, and the contract checks it
 
     async def make(self) -> Store:
         return MyStore()  # a store on disk lives in self.place, an empty folder for each test

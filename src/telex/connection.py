@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from telex.bus.run_sync import run_sync
+from telex.bus import run_sync
 from telex.clock import LoopClock, SteadyClock
 from telex.config import HUBS, MEMORY, SQLITE, Settings, load
 from telex.errors import StoreUnavailable
-from telex.ports.clock import StoreClock
-from telex.ports.evidence import Evidence
-from telex.ports.store import Store
+from telex.ports.environment import Evidence, StoreClock
+from telex.ports.store import Store, latest_at
 from telex.project import GIT, STORE_FOLDER, VARIABLE, is_inside, nearest, store_folder, work_tree
 
 if TYPE_CHECKING:
@@ -92,11 +91,11 @@ def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_
     from telex.bus.notify import Notifier
 
     store = open_store(where, settings, grouped=on_loop)
-    clock.begin_after(run_sync(store.latest_at()))
+    clock.begin_after(run_sync(store.read(latest_at)))
     notifier = Notifier
     if on_loop:
-        from telex.bus.shared_notify import SharedNotifier
-        from telex.ports.trace_context import traceparent
+        from telex.bus.notify import SharedNotifier
+        from telex.ports.environment import traceparent
 
         notifier = SharedNotifier
     bus = LocalBus(
@@ -116,8 +115,8 @@ def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_
 @contextmanager
 def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
     """The part of a bus that a guard needs: it starts in half the time, and runs for every written file."""
+    from telex.bus.context import TeamState, default_roles
     from telex.bus.guard import WriteGuard
-    from telex.bus.team_state import TeamState, default_roles
 
     clock, store = SteadyClock(), open_store(where, settings)
     dialects = {dialect.name: dialect for dialect in settings.dialects()}

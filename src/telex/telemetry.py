@@ -15,8 +15,8 @@ from telex.errors import StoreError, TelexError
 from telex.model.event import BRINGING, detail_of
 from telex.model.message import Lease, Message
 from telex.ports.bus import Bus, Receipt
+from telex.ports.environment import TRACEPARENT, as_traceparent, carrying, traceparent
 from telex.ports.store import Query
-from telex.ports.trace_context import TRACEPARENT, as_traceparent, carrying, traceparent
 
 try:
     from opentelemetry import context as otel_context

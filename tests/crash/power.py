@@ -23,7 +23,7 @@ import apsw
 from telex.errors import StoreError
 from telex.model.digest import digest_of
 from telex.model.message import NewMessage
-from telex.ports.store import LeaseRequest
+from telex.ports.store import LeaseRequest, find_messages, get_delivery, get_message
 from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
@@ -114,10 +114,10 @@ async def kept(store: SqliteStore, promise: str) -> bool:
     verb, what = promise.split(" ")
     if verb == "sent":
         raw = body_of(what)
-        return [(one.raw, one.digest) for one in await store.find(what)] == [(raw, digest_of(raw))]
+        return [(one.raw, one.digest) for one in await store.read(find_messages, what)] == [(raw, digest_of(raw))]
     assert verb == "acked", promise
-    delivery = await store.delivery(int(what.partition(".")[0]))
-    message = await store.message(delivery.message) if delivery is not None else None
+    delivery = await store.read(get_delivery, int(what.partition(".")[0]))
+    message = await store.read(get_message, delivery.message) if delivery is not None else None
     whole = message is not None and message.raw == body_of(message.id)
     return whole and delivery is not None and delivery.state == "acked"
 

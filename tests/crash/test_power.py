@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from telex.ports.store import find_messages
 from telex.stores.sqlite.store import SqliteStore
 from tests.crash.power import NAME, Outcome, cases_of, record_writers, simulate
 from tests.crash.power_mutations import PLANTS
@@ -53,7 +54,7 @@ def test_the_run_that_is_cut_does_all_that_a_store_does(acts: list[Act], folder:
 async def pruned(path: Path) -> bool:
     store = SqliteStore.open(str(path))
     try:
-        return not await store.find("old-0")
+        return not await store.read(find_messages, "old-0")
     finally:
         await store.close()
 

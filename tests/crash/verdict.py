@@ -8,6 +8,7 @@ from typing import NamedTuple
 import apsw
 
 from telex.model.event import Event
+from telex.ports.store import deliveries_of, events_of, find_messages
 from telex.stores.sqlite.store import SqliteStore
 from tests.crash.agent_log import Line, read_all, words_of
 from tests.crash.messages import body_of
@@ -66,14 +67,14 @@ async def judge_one(
     store: SqliteStore, id_: str, done: set[str], broken: dict[str, list[str]], found: Counter[str]
 ) -> None:
     """One accepted message, as the store tells it."""
-    messages = await store.find(id_)
+    messages = await store.read(find_messages, id_)
     acked = 0
     for message in messages:
         if message.raw != body_of(id_):
             broken["lost"].append(f"{id_}: other bytes")
-        states = [delivery.state for delivery in await store.deliveries(message.seq)]
+        states = [delivery.state for delivery in await store.read(deliveries_of, message.seq)]
         acked += states.count("acked")
-        story = await store.story(message.seq)
+        story = await store.read(events_of, message.seq)
         found["duplicate"] += sum(event.kind == "duplicate" for event in story)
         broken["late"] += believed_from_another(id_, story)
     found["acked"] += acked

@@ -16,9 +16,10 @@ from random import Random
 from typing import Any
 
 import telex
+from telex.bus import team_state
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
-from telex.stores.sqlite.transaction import SqliteReads
+from telex.stores.sqlite.reads import SqliteReads
 from telex.work.actions import FOLDS
 from telex.work.pipeline.state import OPEN
 from telex.work.snapshots import encode_state
@@ -33,12 +34,14 @@ TURNS_MAX = 400  # after the last kill, until every work must be done
 
 def topics_ignored() -> None:
     """A message is decided on the cached state of a topic, although another process has written there since."""
-    setattr(SqliteReads, "topics_since", lambda self, position: [])  # noqa: B010
+    topics = SqliteReads.topics
+    ignored = lambda self, kind=None, after=0: [] if kind is None else topics(self, kind, after)  # noqa: E731
+    setattr(SqliteReads, "topics", ignored)  # noqa: B010
 
 
 def stops_ignored() -> None:
     """A message is stored although its sender has shut down since the roster was read."""
-    setattr(SqliteReads, "roster_changed_since", lambda self, position: False)  # noqa: B010
+    setattr(team_state, "roster_changed_since", lambda reads, position: False)  # noqa: B010
 
 
 PLANTS: dict[str, Callable[[], None]] = {"topics-ignored": topics_ignored, "stops-ignored": stops_ignored}

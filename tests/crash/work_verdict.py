@@ -9,9 +9,8 @@ from typing import NamedTuple
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.ports.store import EVERYTHING
-from telex.stores.doctor import ReadOnlyConnection
-from telex.stores.doctor_work_state import wrong_topics
+from telex.ports.store import EVERYTHING, events_with_messages
+from telex.stores.doctor import ReadOnlyConnection, wrong_topics
 from telex.stores.sqlite.store import SqliteStore
 from telex.work import reducer
 from telex.work.snapshots import encode_state
@@ -85,7 +84,7 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
 async def _log(path: Path) -> Log:
     store = SqliteStore.open(str(path))
     try:
-        return await store.events(EVERYTHING, 10_000_000)
+        return await store.read(events_with_messages, EVERYTHING, 10_000_000)
     finally:
         await store.close()
 

@@ -14,6 +14,7 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.roster import HUMAN, Member, Roster
 from telex.model.suggestion import nearest
+from telex.ports.store import find_messages
 from telex.validation.authorization import may_send, normalised
 from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
 from telex.work.compose import HeaderFields, compose
@@ -55,7 +56,7 @@ async def answer_to(
     same = dialect.name == request.dialect
     messages = [
         message
-        for message in await context.store.find(id_)
+        for message in await context.store.read(find_messages, id_)
         if same and message.sender == request.by and not message.refused
     ]
     if approved and not modifications and await _widens_nothing(context, approval, type_):
@@ -132,7 +133,9 @@ async def _not_asked(context: BusContext, id_: str) -> str:
 
     if await context.topics(topics_of_step(id_)):
         return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
-    own = [message for message in await context.store.find(id_) if is_user_dialect_request(context, message)]
+    own = [
+        message for message in await context.store.read(find_messages, id_) if is_user_dialect_request(context, message)
+    ]
     if own:
         what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
         return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."

@@ -14,8 +14,7 @@ from telex.errors import StoreFull
 from telex.model.finding import Finding
 from telex.model.message import Message
 from telex.model.roster import Member, Roster
-from telex.ports.clock import Clock
-from telex.ports.evidence import Evidence
+from telex.ports.environment import Clock, Evidence
 from telex.ports.store import Reads, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
@@ -51,7 +50,7 @@ class BusContext:
                 versions_of(policy.forced, policy.dialects) if policy.forced else policy.dialects, closed=bool(members)
             ),
         )
-        store.register_cache(self.team)
+        store.caches.append(self.team)
         self.current_trace: Callable[[], str | None] = lambda: None  # the traceparent that a caller sends in
         self.returned_at: dict[str, float] = {}  # members that stopped, and when: their messages were returned
         self.next_maintenance = 0.0  # when this bus next handles timeouts
@@ -158,5 +157,7 @@ class BusContext:
             self._seen[name] = now
             if now - (member.seen_at or 0.0) > often_enough:
                 with suppress(StoreFull):
-                    await self.store.seen(name, now)
+                    await self.store.transaction(
+                        lambda tx: tx.mark_seen(name, now), durable=False, may_use_reserve=True
+                    )
                     self.team.put_seen(name, now)

@@ -11,7 +11,7 @@ from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS
 from telex.model.message import Message, WorkChange
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
-from telex.ports.store import Reads
+from telex.ports.store import Reads, RequestQuery, deliveries_of, find_messages, held_messages
 from telex.work.actions import COMES_ALONG, DECIDING
 
 APPROVAL = "approval"  # kind of topic: one request for approval each
@@ -62,7 +62,7 @@ def infer_reply_to(
         if reply_to is not None:
             request = request._replace(reply_to=reply_to)
     if reply_to is not None and envelope.correlation is None and request.correlation is None:
-        messages = [message for message in reads.find(reply_to) if not message.refused]
+        messages = [message for message in find_messages(reads, reply_to) if not message.refused]
         request = request._replace(correlation=messages[-1].correlation if messages else None)
     return request
 
@@ -70,11 +70,11 @@ def infer_reply_to(
 def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member: Member, inboxes: Route) -> str | None:
     """The id of the one message that the sender holds from the recipient and that this may answer."""
     if traits.dialect.wire.id is None and traits.replies:
-        held = [message for message in reads.held(member.name) if _may_answer(traits, message, inboxes)]
+        held = [message for message in held_messages(reads, member.name) if _may_answer(traits, message, inboxes)]
         if len(held) == 1:
             return held[0].id
     if _is_decision_without_request(traits):
-        held = [message for message in reads.held(member.name) if _is_from(message, inboxes)]
+        held = [message for message in held_messages(reads, member.name) if _is_from(message, inboxes)]
         if len(held) == 1 and context.action_of(held[0]) == "ask":
             return held[0].id
     return None
@@ -120,11 +120,15 @@ def requests_answered_by(
     """
     reply_to, traits = checked.envelope.reply_to or request.reply_to, checked.traits
     correlation = checked.envelope.correlation or request.correlation
-    named = reads.pending_requests(reply_to, None) if reply_to is not None else []
+    named = reads.pending_requests(RequestQuery(id=reply_to)) if reply_to is not None else []
     settles = _settles_escalations(traits)
     wanted = traits.answers if traits is not None else frozenset()
     types = wanted | context.escalation_types if settles else wanted
-    related = reads.pending_requests(None, correlation, sorted(types)) if correlation is not None and types else []
+    related = (
+        reads.pending_requests(RequestQuery(correlation=correlation, types=sorted(types)))
+        if correlation is not None and types
+        else []
+    )
     decided = _decided(context, reads, work_change) if traits is not None and traits.action in DECIDING else ()
     if not named and not related:
         return AnsweredRequests(decided)
@@ -140,7 +144,7 @@ def requests_answered_by(
     for pending, message in found:
         if _wants_another_answer(context, message, traits, work_change):
             continue
-        deliveries, own = reads.deliveries(message.seq), inboxes_of(member, context.team.roster)
+        deliveries, own = deliveries_of(reads, message.seq), inboxes_of(member, context.team.roster)
         was_asked = any(delivery.inbox in own or delivery.holder == member.name for delivery in deliveries)
         if not was_asked and member.role != HUMAN:
             asked = dict.fromkeys(delivery.inbox for delivery in deliveries)
@@ -202,7 +206,7 @@ def _requests_in(work_change: WorkChange) -> list[str]:
 
 def _decided(context: BusContext, reads: Reads, work_change: WorkChange | None) -> tuple[int, ...]:
     ids = _requests_in(work_change) if work_change is not None else ()
-    found = [pair for id_ in ids for pair in reads.pending_requests(id_, None)]
+    found = [pair for id_ in ids for pair in reads.pending_requests(RequestQuery(id=id_))]
     return tuple(pending.message for pending, message in found if context.action_of(message) == "ask")
 
 

@@ -23,7 +23,7 @@ from telex.model.limits import Limits
 from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import AGENT, ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import Receipt
-from telex.ports.store import Transaction
+from telex.ports.store import Transaction, deliveries_of, events_of
 from telex.validation.authorization import normalised
 from telex.work.actions import COMES_ALONG, DECIDING
 from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
@@ -206,7 +206,7 @@ class Decision:
 
     def _duplicate(self, seq: int) -> Receipt:
         """The state that the stored message has now, with the findings that it was stored with."""
-        deliveries, story = self._tx.deliveries(seq), self._tx.story(seq)
+        deliveries, story = deliveries_of(self._tx, seq), events_of(self._tx, seq)
         listed = detail_of(story[0]).get("findings") if story else None
         dialect, type_, _ = _type_of(self._checked)
         return Receipt(

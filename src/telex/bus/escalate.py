@@ -17,7 +17,7 @@ from telex.model.delivery import Delivery
 from telex.model.escalation import NO_DEADLINE, Escalation, waits_for_ever
 from telex.model.message import Message, NewMessage, WorkChange
 from telex.model.roster import TELEX, Member
-from telex.ports.store import PendingRequest, Reads, Transaction
+from telex.ports.store import PendingRequest, Reads, RequestQuery, Transaction, events_of, overdue_requests
 from telex.work import reducer
 from telex.work.escalations import FOLDS, KIND, topic_of
 from telex.work.view import WorkMessage, fields_of, parse_tree, work_message_from_log
@@ -40,7 +40,7 @@ def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escala
         if matter is not None and any(rung.seq == message.seq for rung in matter.rungs):
             return matter
     found = context.type_of(message)
-    accepted = next((event for event in reads.story(message.seq) if event.kind == "accepted"), None)
+    accepted = next((event for event in events_of(reads, message.seq) if event.kind == "accepted"), None)
     if found is None or accepted is None:
         return None
     work_message = work_message_from_log(message, accepted, found[0])
@@ -109,7 +109,7 @@ def _next_step(
 
 def _is_open(reads: Reads, matter: Escalation) -> bool:
     """The first step is pending as long as the escalation is, and an answer ends both."""
-    pending = reads.pending_requests(matter.id, None)
+    pending = reads.pending_requests(RequestQuery(id=matter.id))
     return any(request.message == matter.rungs[0].seq for request, _ in pending)
 
 
@@ -156,7 +156,7 @@ def _may_settle(
 async def escalations(context: BusContext, *, answered: bool, asks: Asks | None = None) -> list[Escalation]:
     """Those that wait, oldest first; those that were answered too, if asked for. `asks`: all pending requests, if they
     have been read."""
-    asks = await context.store.overdue(FAR_AWAY, OPEN_MAX) if asks is None else asks
+    asks = await context.store.read(overdue_requests, FAR_AWAY, OPEN_MAX) if asks is None else asks
     waiting = {
         pending_request.message: pending_request
         for pending_request, message, _ in asks
@@ -176,7 +176,7 @@ async def escalations(context: BusContext, *, answered: bool, asks: Asks | None 
 
 async def _as_it_is(context: BusContext, matter: Escalation, waiting: dict[int, PendingRequest]) -> Escalation:
     if matter.rungs[0].seq not in waiting:
-        return escalation_chain.with_events(matter, await context.store.story(matter.rungs[0].seq))
+        return escalation_chain.with_events(matter, await context.store.read(events_of, matter.rungs[0].seq))
     pending_request = waiting.get(matter.now.seq)
     if pending_request is None or waits_for_ever(pending_request.due_at):
         return matter

@@ -6,7 +6,7 @@ from telex.model.finding import Finding
 
 if TYPE_CHECKING:
     from telex.bus.context import BusContext
-    from telex.ports.evidence import Evidence, EvidenceResult
+    from telex.ports.environment import Evidence, EvidenceResult
     from telex.work.view import WorkMessage
 
 _HEX = frozenset("0123456789abcdef")

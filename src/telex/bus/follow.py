@@ -13,7 +13,7 @@ from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.ports.store import Query, Store
+from telex.ports.store import Query, Store, events_with_messages, last_event
 from telex.stores.query_match import matches_query
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class EventTail:
     async def join(self, query: Query) -> Follower:
         """Whatever happens after `base` is given to the follower; what was before, it reads for itself."""
         if not self.followers:
-            self._upto = (await self._store.changes_since(None)).upto
+            self._upto = await self._store.read(last_event)
         wish = query._replace(after=0)
         follower = Follower(query, self._upto)
         self._is_news = True  # something may have happened since that number was asked for
@@ -111,7 +111,7 @@ class EventTail:
             self.look_at = self._looked_at + READS_APART_SECONDS
             return
         self._is_news, self._looked_at = False, now
-        while page := await self._store.events(Query(after=self._upto), PAGE):
+        while page := await self._store.read(events_with_messages, Query(after=self._upto), PAGE):
             await self._hand_round(page)
             if len(page) < PAGE:
                 return
@@ -128,7 +128,7 @@ class EventTail:
     async def _wanted(self, wish: Query, page: Happenings, first: int, last: int) -> Happenings:
         if wish.text is None:
             return [one for one in page if matches_query(wish, *one)]
-        found = await self._store.events(wish._replace(after=first), PAGE)
+        found = await self._store.read(events_with_messages, wish._replace(after=first), PAGE)
         return [one for one in found if one[0].seq <= last]
 
     def wake_all(self) -> None:
@@ -164,7 +164,7 @@ class _FetchSize:
     async def page(self, after: int) -> tuple[Happenings, bool]:
         """Those after that event, and whether there may be more of them."""
         most = self._most
-        page = await self._store.events(self._query._replace(after=after), most)
+        page = await self._store.read(events_with_messages, self._query._replace(after=after), most)
         size = sum(len(message.raw) for _, message in page if message is not None)
         if size * 2 <= PAGE_BYTES:
             self._most = min(most * 2, PAGE)
@@ -178,7 +178,7 @@ async def _backwards(context: BusContext, query: Query) -> AsyncGenerator[Happen
     await run_maintenance(context)
     most, oldest = PAGE_MIN, NEVER
     while True:
-        page = await context.store.events(query, most)
+        page = await context.store.read(events_with_messages, query, most)
         fresh = [one for one in page if one[0].seq < oldest]
         if fresh:
             oldest = fresh[-1][0].seq
@@ -230,7 +230,7 @@ async def _together(
         follower = await tail.join(query)
         try:
             await waiting.begin()
-            page = await context.store.events(query._replace(after=after), PAGE)
+            page = await context.store.read(events_with_messages, query._replace(after=after), PAGE)
             if mine := [one for one in page if one[0].seq <= follower.base]:
                 after, last = mine[-1][0].seq, context.clock.now()
                 yield mine

@@ -12,8 +12,8 @@ from telex.model.contracts import ContractIndex, PathVerdict, Plan, PlanSummary
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.roster import HUMAN, Member, Roster
-from telex.ports.clock import Clock
-from telex.ports.store import Store
+from telex.ports.environment import Clock
+from telex.ports.store import Store, get_message
 from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
 from telex.validation.pattern_set import allowing
@@ -187,7 +187,7 @@ async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDec
         "options": [path if {"/", "."} & set(path) else f"./{path}" for path in paths],  # so that it looks like one
     }
     task = next((one for one in plan.words.tasks if one not in plan.done), (plan.words.tasks or ("",))[0])
-    message = await gate.store.message(contract.seq)
+    message = await gate.store.read(get_message, contract.seq)
     like = json.loads(message.raw) if message is not None and dialect.form == "json" and message.raw[:1] == b"{" else {}
     header = HeaderFields(gate.clock.new_id(), gate.clock.now(), member.role, correlation=task)
     return compose(dialect, type_, of, header, like if isinstance(like, dict) else {}), contract.by

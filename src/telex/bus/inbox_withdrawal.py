@@ -10,7 +10,7 @@ from telex.delivery import lifecycle
 from telex.model.delivery import Delivery
 from telex.model.message import Message
 from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.store import Reads, Settlement
+from telex.ports.store import Reads, Settlement, deliveries_of, held_messages, waiting_deliveries
 
 STEP = 200
 
@@ -21,7 +21,7 @@ async def withdraw_messages(context: BusContext, member: Member) -> int:
     if not (await context.roster()).of_role(member.role):
         inboxes.append(ONE_OF_ROLE + member.role)  # nobody is left who could take what waits for the role
     withdrawn = 0
-    while open_ := await context.store.waiting(inboxes, STEP):
+    while open_ := await context.store.read(waiting_deliveries, inboxes, STEP):
         settlements = [await _withdraw(context, delivery, message, member) for delivery, message in open_]
         withdrawn += sum(settled.done for settled in await context.store.settle(settlements))
     return withdrawn
@@ -39,8 +39,8 @@ def _held_of_role(reads: Reads, member: Member) -> list[Delivery]:
     """The deliveries that the member holds out of an inbox that it shares."""
     return [
         delivery
-        for message in reads.held(member.name)
-        for delivery in reads.deliveries(message.seq)
+        for message in held_messages(reads, member.name)
+        for delivery in deliveries_of(reads, message.seq)
         if (delivery.state, delivery.holder) == ("leased", member.name) and delivery.inbox != member.name
     ]
 

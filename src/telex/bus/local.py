@@ -23,9 +23,25 @@ from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
-from telex.ports.clock import Clock
-from telex.ports.evidence import Evidence
-from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, LeaseRequest, Query, Store, Transaction
+from telex.ports.environment import Clock, Evidence
+from telex.ports.store import (
+    EVERYTHING,
+    AppendResult,
+    ConversationPage,
+    LeaseRequest,
+    Query,
+    Store,
+    Transaction,
+    answers_to,
+    conversations,
+    dead_letters,
+    deliveries_of,
+    events_of,
+    events_with_messages,
+    find_messages,
+    next_deadline,
+    waiting_deliveries,
+)
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
 
@@ -115,7 +131,7 @@ class LocalBus(WorkApi):
         name = normalised(sender)  # another agent may have used the same id
         messages = [
             message
-            for message in await context.store.find(receipt.id)
+            for message in await context.store.read(find_messages, receipt.id)
             if not message.refused and message.sender == name
         ]
         question = messages[-1]
@@ -144,7 +160,7 @@ class LocalBus(WorkApi):
                     return leases[0]
                 if now >= deadline:
                     return None
-                deliveries = await context.store.deliveries(question.seq)
+                deliveries = await context.store.read(deliveries_of, question.seq)
                 if not any(delivery.state in MAY_ANSWER for delivery in deliveries):
                     raise RequestFailed(_given_up_on(question.id), question.id)
                 await subscription.wait(min(deadline, now + 1.0))
@@ -154,11 +170,10 @@ class LocalBus(WorkApi):
     async def _answers(self, question: Message, inboxes: Sequence[str], wanted: Sequence[str]) -> list[int]:
         """The delivery of the message that has answered it; other replies stay in the inbox."""
         store = self._context.store
-        found = await store.answers_to(inboxes, question, wanted)
-        events = await store.story(question.seq) if found else []
+        deliveries = await store.read(answers_to, inboxes, question, wanted)
+        events = await store.read(events_of, question.seq) if deliveries else []
         answers = {detail_of(event).get("by") for event in events if event.kind == "answered"}
-        deliveries = [await store.delivery(seq) for seq in found]
-        return [delivery.seq for delivery in deliveries if delivery is not None and delivery.message in answers][:1]
+        return [delivery.seq for delivery in deliveries if delivery.message in answers][:1]
 
     # --- what became of it -------------------------------------------------------------------------------------------
 
@@ -168,7 +183,7 @@ class LocalBus(WorkApi):
     async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
         await self.sweep()
         member = receive.as_member(await self._context.find_member(agent, role))
-        return await self.store.waiting(await self._context.inboxes(member), count("limit", limit))
+        return await self.store.read(waiting_deliveries, await self._context.inboxes(member), count("limit", limit))
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
         roster, name = await self._context.roster(), normalised(agent)
@@ -205,7 +220,7 @@ class LocalBus(WorkApi):
                     return story
                 if known != (known := tuple(history.message.seq for history in stories)):
                     continue  # only now is it known what to wait for
-                soonest = await context.store.next_deadline(()) if subscription.alone else None
+                soonest = await context.store.read(next_deadline, ()) if subscription.alone else None
                 await subscription.wait(min(deadline, FAR_AWAY if soonest is None else soonest))
         finally:
             subscription.close()
@@ -222,14 +237,16 @@ class LocalBus(WorkApi):
     async def search(self, text: str, *, limit: int = 50) -> list[Message]:
         query = searched(Query(text=text, kinds=BRINGING, newest_first=True))
         wanted = count("limit", limit)
-        return [message for _, message in await self.store.events(query, wanted) if message is not None]
+        return [
+            message for _, message in await self.store.read(events_with_messages, query, wanted) if message is not None
+        ]
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
         await self.sweep()
         return await queries.trace(self._context, correlation)
 
     async def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
-        return await self.store.conversations(before, min(count("limit", limit), queries.CONVERSATIONS_MAX))
+        return await self.store.read(conversations, before, min(count("limit", limit), queries.CONVERSATIONS_MAX))
 
     async def states(self, messages: Sequence[int]) -> list[MessageState]:
         return await queries.states(self._context, messages)
@@ -276,7 +293,7 @@ class LocalBus(WorkApi):
 
     async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         await self.sweep()
-        return await self.store.dead(count("limit", limit))
+        return await self.store.read(dead_letters, count("limit", limit))
 
     async def retry(self, id: str, *, agent: str = HUMAN) -> int:
         now, roster = self._context.clock.now(), await self._context.roster()
@@ -303,7 +320,9 @@ class LocalBus(WorkApi):
     async def _given_up(self, id_: str) -> list[Delivery]:
         await self.sweep()
         deliveries = [
-            delivery for message in await self.store.find(id_) for delivery in await self.store.deliveries(message.seq)
+            delivery
+            for message in await self.store.read(find_messages, id_)
+            for delivery in await self.store.read(deliveries_of, message.seq)
         ]
         dead = [delivery for delivery in deliveries if delivery.state in ("dead", "expired")]
         if not dead:
@@ -347,7 +366,7 @@ def _import(entries: Sequence[NewMessage], tx: Transaction) -> list[AppendResult
     taken: set[tuple[str, str, bytes, float]] = set()
     for entry in entries:
         same = (entry.sender, entry.digest, entry.at)
-        here = [m.seq for m in tx.find(entry.id) if (m.sender, m.digest, m.at) == same]
+        here = [m.seq for m in find_messages(tx, entry.id) if (m.sender, m.digest, m.at) == same]
         is_new = not here and (entry.id, *same) not in taken
         taken.add((entry.id, *same))
         kind = "refused" if entry.kind == "refused" else "imported"

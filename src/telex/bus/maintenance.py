@@ -15,7 +15,7 @@ from telex.delivery.request_timeouts import late
 from telex.errors import StoreError, StoreFull
 from telex.model.delivery import Delivery
 from telex.model.message import Message, NewMessage
-from telex.ports.store import PendingRequest, Settlement
+from telex.ports.store import PendingRequest, Settlement, expired_leases, overdue_requests
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two sweeps of one bus
 TIDYING_SHARE_MAX = 0.1  # of a process's time: nobody waits for it, and whoever sends meanwhile does
@@ -32,7 +32,7 @@ async def run_maintenance(context: BusContext) -> int:
 
 async def _maintain_store(context: BusContext) -> int:
     now, limits, done = context.clock.now(), context.limits, 0
-    if now < context.next_store_maintenance or not await context.store.is_maintenance_due(now):
+    if now < context.next_store_maintenance:
         return 0
     with suppress(StoreError):  # it only saves time and space
         done = await context.store.maintain(
@@ -59,7 +59,7 @@ async def run_if_due(context: BusContext) -> None:
 async def expire_leases(context: BusContext) -> int:
     done = 0
     with suppress(StoreFull):
-        while lapsed := await context.store.lapsed(context.clock.now(), STEP):
+        while lapsed := await context.store.read(expired_leases, context.clock.now(), STEP):
             settlements = [await _lapse(context, delivery, message) for delivery, message in lapsed]
             done += sum(settled.done for settled in await context.store.settle(settlements))
             if len(lapsed) < STEP:
@@ -77,7 +77,7 @@ async def _lapse(context: BusContext, delivery: Delivery, message: Message) -> S
 
 
 async def expire_requests(context: BusContext) -> int:
-    overdue = await context.store.overdue(context.clock.now(), STEP)
+    overdue = await context.store.read(overdue_requests, context.clock.now(), STEP)
     for pending_request, message, deliveries in overdue:
         await _remind(context, pending_request, message, deliveries)
     return len(overdue)

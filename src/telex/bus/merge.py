@@ -14,7 +14,7 @@ from telex.model.delivery import OPEN
 from telex.model.event import BRINGING, Event
 from telex.model.finding import Finding
 from telex.model.message import Message, NewMessage
-from telex.ports.store import Query, Transaction
+from telex.ports.store import Query, Transaction, deliveries_of, find_messages, latest_at
 from telex.work.view import UNWEIGHED
 
 BATCH = 500  # messages of one transaction
@@ -29,7 +29,7 @@ class MergeReport(NamedTuple):
 
 async def merge(source: LocalBus, target: LocalBus, now: float) -> MergeReport:
     """Copy into `target` what `source` has. The source stays as it is."""
-    now = max(now, await target.store.latest_at())
+    now = max(now, await target.store.read(latest_at))
     here = {presence.member.name for presence in await target.roster()}
     newcomers = [
         presence.member
@@ -59,7 +59,7 @@ async def _copy(source: LocalBus, event: Event, message: Message, now: float) ->
     fields = {name: value for name, value in message._asdict().items() if name in NewMessage._fields}
     if event.kind == "refused":
         return NewMessage(**fields, kind="refused", detail=event.detail)
-    deliveries = await source.store.deliveries(message.seq)
+    deliveries = await source.store.read(deliveries_of, message.seq)
     inboxes = tuple(dict.fromkeys(delivery.inbox for delivery in deliveries if delivery.state in OPEN))
     if not inboxes:
         return NewMessage(**fields, kind="imported")
@@ -72,7 +72,7 @@ def _append_new(messages: Sequence[NewMessage], tx: Transaction) -> list[NewMess
     new: dict[tuple[str, str, bytes], NewMessage] = {}
     for message in messages:
         same = (message.sender, message.digest)
-        if not any((stored.sender, stored.digest) == same for stored in tx.find(message.id)):
+        if not any((stored.sender, stored.digest) == same for stored in find_messages(tx, message.id)):
             new.setdefault((message.id, *same), message)
     for message in new.values():
         tx.append(message)

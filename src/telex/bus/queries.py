@@ -10,7 +10,7 @@ from telex.model.event import BRINGING, Event
 from telex.model.message import Message
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import MessageHistory, MessageState, Presence, UnreadInbox
-from telex.ports.store import Reads
+from telex.ports.store import Reads, RequestQuery, deliveries_of, events_of, find_messages, find_thread
 from telex.validation.authorization import normalised
 
 THREAD_MAX = 10_000  # messages of one conversation that are shown
@@ -19,17 +19,19 @@ STATES_MAX = 1_000  # messages in one question
 
 
 async def message_history(context: BusContext, message: Message) -> MessageHistory:
-    store = context.store
-    deliveries = tuple(await store.deliveries(message.seq))
-    events = tuple(await store.story(message.seq))
-    pending = await context.read(lambda reads: reads.pending_requests(message.id, None))
+    return await context.store.read(_history, message)
+
+
+def _history(reads: Reads, message: Message) -> MessageHistory:
+    deliveries, events = tuple(deliveries_of(reads, message.seq)), tuple(events_of(reads, message.seq))
+    pending = reads.pending_requests(RequestQuery(id=message.id))
     asks = [request for request, asked in pending if asked.seq == message.seq]
     state = state_of(deliveries, events, refused=message.refused)
     return MessageHistory(message, state, deliveries, events, asks[0].due_at if asks else None)
 
 
 async def why(context: BusContext, id_: str) -> list[MessageHistory]:
-    messages = await context.store.find(id_)
+    messages = await context.store.read(find_messages, id_)
     if not messages:
         raise _no_message(id_)
     roster, histories = await context.roster(fresh=True), [await message_history(context, one) for one in messages]
@@ -48,17 +50,21 @@ def _unread(context: BusContext, history: MessageHistory, roster: Roster) -> tup
 
 async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:
     """The whole conversation. The id of a message will do as well: then the one it belongs to."""
-    thread = await context.store.thread(correlation, THREAD_MAX)
+    thread = await context.store.read(find_thread, correlation, THREAD_MAX)
     if thread:  # what belonged to no conversation may have begun one under its own id
         thread = [
-            *(message for message in await context.store.find(correlation) if message.correlation is None),
+            *(
+                message
+                for message in await context.store.read(find_messages, correlation)
+                if message.correlation is None
+            ),
             *thread,
         ]
     else:
-        thread = await context.store.find(correlation)
+        thread = await context.store.read(find_messages, correlation)
         belongs_to = thread[0].correlation if thread else None
         if belongs_to:
-            thread = await context.store.thread(belongs_to, THREAD_MAX)
+            thread = await context.store.read(find_thread, belongs_to, THREAD_MAX)
     if not thread:
         wrong = f"no conversation is called {correlation[:128]}, and no message has that id"
         raise NotFound(f"{wrong}: look for it with telex search.")
@@ -74,7 +80,7 @@ async def states(context: BusContext, messages: Sequence[int]) -> list[MessageSt
 def _state(reads: Reads, seq: int) -> MessageState | None:
     if not 0 < seq <= reads.position:
         return None
-    events, deliveries = reads.story(seq), reads.deliveries(seq)
+    events, deliveries = events_of(reads, seq), deliveries_of(reads, seq)
     brought = next((event for event in events if event.kind in BRINGING and event.seq == seq), None)
     if brought is None:
         return None
@@ -85,7 +91,7 @@ def _state(reads: Reads, seq: int) -> MessageState | None:
 
 async def read(context: BusContext, id_: str, agent: str) -> Message:
     """The message, written down as looked at wherever it is for this agent and still waits."""
-    messages = await context.store.find(id_)
+    messages = await context.store.read(find_messages, id_)
     if not messages:
         raise _no_message(id_)
     name, now = normalised(agent), context.clock.now()
@@ -97,7 +103,7 @@ async def read(context: BusContext, id_: str, agent: str) -> Message:
             Event(0, now, kind="read", agent=name, message=message.seq, delivery=delivery.seq, inbox=delivery.inbox),
         )
         for message in messages
-        for delivery in await context.store.deliveries(message.seq)
+        for delivery in await context.store.read(deliveries_of, message.seq)
         if delivery.inbox in inboxes and delivery.state == "stored"
     ]
     if seen:
@@ -109,7 +115,11 @@ async def read(context: BusContext, id_: str, agent: str) -> Message:
 
 async def presence(context: BusContext) -> list[Presence]:
     """Everyone who was declared or ever came, whoever else has something waiting, and the inboxes that roles share."""
-    roster, depths, now = await context.roster(fresh=True), await context.store.depths(), context.clock.now()
+    roster, depths, now = (
+        await context.roster(fresh=True),
+        await context.store.read(lambda reads: reads.depths()),
+        context.clock.now(),
+    )
     shown = []
     for member in sorted(roster.members.values()):
         if member.stopped_at is not None:

@@ -16,7 +16,7 @@ from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.model.roster import Member
-from telex.ports.store import LeaseRequest, Settlement, SettleResult
+from telex.ports.store import LeaseRequest, Settlement, SettleResult, get_delivery, next_deadline
 from telex.validation.authorization import normalised
 
 TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
@@ -64,7 +64,7 @@ async def receive(
 
 async def next_poll_at(context: BusContext, inboxes: Sequence[str], now: float) -> float:
     """When somebody who waits alone has to look again, though nobody has written anything."""
-    soonest = await context.store.next_deadline(inboxes)
+    soonest = await context.store.read(next_deadline, inboxes)
     due = context.next_maintenance if soonest is None else min(context.next_maintenance, soonest)
     return max(due, now + LOOKS_APART_SECONDS_MIN)
 
@@ -82,7 +82,7 @@ async def lease_messages(context: BusContext, member: Member, request: LeaseRequ
 
 
 async def _bury(context: BusContext, lease: Lease) -> Settlement:
-    delivery = await context.store.delivery(lease.delivery)
+    delivery = await context.store.read(get_delivery, lease.delivery)
     assert delivery is not None, "what is leased is stored"
     reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, lease.message)
     settlement = lifecycle.damaged(delivery, context.clock.now(), reports=reports)
@@ -140,7 +140,7 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
     seq, fence = parse_token(token)
     agent, now, reason = normalised(agent), context.clock.now(), _short(reason, context.limits)
     delay = None if delay is None else seconds("delay", delay)
-    delivery = await context.store.delivery(seq)
+    delivery = await context.store.read(get_delivery, seq)
     if delivery is None or delivery.fence != fence:
         raise lease_lost(SettleResult(False, delivery), fence, agent)
     reports = (

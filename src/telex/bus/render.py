@@ -16,7 +16,15 @@ from telex.model.dialect_version import choice_of
 from telex.model.event import CHANGES, Event, detail_of
 from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.store import LeaseRequest, Reads
+from telex.ports.store import (
+    LeaseRequest,
+    Reads,
+    RequestQuery,
+    deliveries_of,
+    events_of,
+    held_messages,
+    waiting_deliveries,
+)
 
 
 def reader_form(context: BusContext, reads: Reads, message: Message, member: Member) -> Rendering | None:
@@ -34,10 +42,10 @@ def _last_lease(reads: Reads, message: Message, name: str) -> dict[str, Any] | N
     """Details of the translation in which the message was last leased; empty where it was not translated. None: it was
     not leased yet, or will be again."""
     is_stored = {
-        delivery.seq: delivery.state == "stored" for delivery in reads.deliveries(message.seq) if delivery.attempts
+        delivery.seq: delivery.state == "stored" for delivery in deliveries_of(reads, message.seq) if delivery.attempts
     }
     found: dict[str, Any] | None = None
-    for event in reads.story(message.seq) if is_stored else ():
+    for event in events_of(reads, message.seq) if is_stored else ():
         if event.agent != name or is_stored.get(event.delivery or 0, True):
             continue
         if event.kind == "leased":
@@ -130,10 +138,13 @@ def unnamed_request(
 ) -> str | None:
     """The one request that a member answers without naming it: of those that it was shown as a type which this answers,
     the one of the same conversation, or the one that it holds."""
-    among = reads.held(member.name)
+    among = held_messages(reads, member.name)
     if correlation is not None:
         # A request without a conversation was shown as one of its own, under its id.
-        asked = [*reads.pending_requests(None, correlation), *reads.pending_requests(correlation, None)]
+        asked = [
+            *reads.pending_requests(RequestQuery(correlation=correlation)),
+            *reads.pending_requests(RequestQuery(id=correlation)),
+        ]
         same = [message for message in among if correlation in (message.correlation, message.id)]
         among = [*same, *(message for _, message in asked)]
     back = [message for message in among if not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)]
@@ -148,7 +159,7 @@ async def lease(context: BusContext, member: Member, request: LeaseRequest) -> l
     """Lease messages, each with its translation for the reader."""
     made: dict[int, Rendering | None] = {}
     if request.limit > 1 and not request.only:  # translated before the lock is taken, as far as possible
-        waiting = await context.store.waiting(request.inboxes, request.limit)
+        waiting = await context.store.read(waiting_deliveries, request.inboxes, request.limit)
         made = {
             delivery.seq: rendered(context, message, member)
             for delivery, message in waiting

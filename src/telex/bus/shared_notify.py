@@ -17,7 +17,7 @@ from telex.bus.follow import EventTail
 from telex.bus.maintenance import run_if_due
 from telex.bus.notify import PAUSE_SECONDS_MIN, Notifier, Subscription, pause
 from telex.errors import StoreError
-from telex.ports.store import Changes
+from telex.ports.store import Changes, changes_since, due_times, last_event, next_deadline
 
 SWEEPS_APART_SECONDS_MIN = 0.01
 Key = str | int  # an inbox, or the number of a message
@@ -93,7 +93,7 @@ class SharedNotifier(Notifier):
         if self._watch is not None and not self._watch.done():
             return
         version = self._context.store.changes()
-        upto = (await self._context.store.changes_since(None)).upto
+        upto = await self._context.store.read(last_event)
         if self._watch is None or self._watch.done():  # nobody else has begun meanwhile
             self._version, self._upto, self._sweep_at = version, upto, 0.0
             self._watch = self.loop.create_task(self._keep_watch())
@@ -121,7 +121,7 @@ class SharedNotifier(Notifier):
 
     async def expect(self, inboxes: Iterable[str]) -> None:
         """Something may lie in these inboxes that is not due yet."""
-        for inbox, due_at in (await self._context.store.due_times(list(inboxes))).items():
+        for inbox, due_at in (await self._context.store.read(due_times, list(inboxes))).items():
             self._expect(inbox, due_at)
 
     def _expect(self, inbox: str, due_at: float) -> None:
@@ -181,10 +181,10 @@ class SharedNotifier(Notifier):
         version = store.changes()
         if version != self._version:
             self._version, self._news_at = version, now
-            self._tell(await store.changes_since(self._upto), now)
+            self._tell(await store.read(changes_since, self._upto), now)
             swept = True  # what falls due next may have changed as well
         if swept:
-            soonest = await store.next_deadline(())
+            soonest = await store.read(next_deadline, ())
             due = context.next_maintenance if soonest is None else min(context.next_maintenance, soonest)
             self._sweep_at = max(due, self.clock.now() + SWEEPS_APART_SECONDS_MIN)
         for inbox in [inbox for inbox, due_at in self._due.items() if due_at <= now]:

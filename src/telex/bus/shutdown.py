@@ -33,7 +33,7 @@ from telex.model.shutdown import (
     ShutdownReport,
     ShutdownState,
 )
-from telex.ports.store import Query, Transaction
+from telex.ports.store import Query, Transaction, events_with_messages
 from telex.validation.authorization import may_receive, normalised
 from telex.work import reducer, shutdown_progress
 from telex.work.compose import HeaderFields, compose
@@ -274,7 +274,7 @@ async def _report(
     returned: tuple[ReturnedMessage, ...] = ()
     if stopped:
         query = Query(kinds=("returned-to-sender",), since=min([*stopped, *(call.at for call in about)]))
-        found = await context.store.events(query, RETURNED_MAX)
+        found = await context.store.read(events_with_messages, query, RETURNED_MAX)
         returned = tuple(
             ReturnedMessage(message.id, message.type, message.sender, event.inbox or "")
             for event, message in found

@@ -17,6 +17,7 @@ from telex.model.message import Message
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, TELEX, Roster
 from telex.model.stall import Remedy, Stall, Wait, Why
 from telex.ports.bus import Presence
+from telex.ports.store import get_message, overdue_requests
 from telex.validation.authorization import normalised
 from telex.work.shutdown import open_call
 from telex.work.stall import IdleInbox, PendingApproval, idle_reason, quoted, single, stalls
@@ -33,7 +34,7 @@ async def stall(context: BusContext) -> Stall:
     book = {kind: await context.topics_of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
     approvals = list(_approvals(context, roster, here, book["approval"]))
     waits = [pending_approval.wait for pending_approval in approvals]
-    asks = await context.store.overdue(FAR_AWAY, ASKS_MAX)
+    asks = await context.store.read(overdue_requests, FAR_AWAY, ASKS_MAX)
     waits += _handed_up(await escalations(context, answered=False, asks=asks), roster)
     waits += _unanswered(context, asks, roster, {pending_approval.wait.about for pending_approval in approvals})
     waits += _blocked(book["blocker"], roster)
@@ -154,7 +155,7 @@ def _node(plan: str) -> str:
 async def _without(context: BusContext, plan: Any, needed: str) -> Remedy | None:
     """The contract once more, for those it was sent to, without waiting for that other plan."""
     last = plan.revisions[-1]
-    message, dialect = await context.store.message(last.seq), context.dialects.get(last.dialect)
+    message, dialect = await context.store.read(get_message, last.seq), context.dialects.get(last.dialect)
     type_ = dialect.types.get(message.type or "") if message is not None and dialect is not None else None
     if message is None or dialect is None or type_ is None or type_.deed is None:
         return None

@@ -8,17 +8,19 @@ after a rollback the cache is empty. Outside a transaction the cache is a guess,
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from telex.delivery.routing import Participants, Route, normal_address, role_at, route
 from telex.dialects.schema import Dialect
+from telex.errors import StoreError
 from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Message
 from telex.model.roster import AGENT, HUMAN, Member, Roster, roster_of
-from telex.ports.clock import Clock
-from telex.ports.store import ROSTER, Reads, Store, Transaction
+from telex.ports.environment import Clock
+from telex.ports.store import ROSTER, Reads, Store, Transaction, roster_changed_since, topic_messages
 from telex.validation.authorization import normalised
 from telex.work.snapshots import LONG, decode_snapshot, encode_snapshot
 from telex.work.view import work_message_from_log
@@ -68,12 +70,19 @@ class TeamState:
         self._topics: dict[str, tuple[int, Any]] = {}  # by name: the number of its last message, and its state
         self._outdated: dict[str, tuple[int, Any]] = {}  # the same, where later messages are not folded in
         self.reads: Reads | None = None  # the transaction or snapshot under way
+        self._tx: Transaction | None = None  # the transaction under way
+        self.new_snapshots: list[tuple[str, int, str]] = []  # made in a read, and not saved yet
         self._known_changes = 0  # how many of its changes the cache has
 
     # --- transactions ------------------------------------------------------------------------------------------------
 
-    def begin(self, reads: Reads) -> None:
-        """Bring the cache up to date with a transaction or snapshot. Each decision of a transaction calls this."""
+    def begin(self, tx: Transaction) -> None:
+        """Bring the cache up to date with a transaction. Each decision of a transaction calls this."""
+        self._tx = tx
+        self.begin_read(tx)
+
+    def begin_read(self, reads: Reads) -> None:
+        """Bring the cache up to date with a snapshot."""
         if reads is not self.reads:
             self.reads, self._known_changes = reads, 0
             self.now = self._clock.now()
@@ -83,10 +92,10 @@ class TeamState:
             self._note_changes(reads)
 
     def _catch_up(self, reads: Reads) -> None:
-        if self._roster is None or reads.roster_changed_since(self.position):
+        if self._roster is None or roster_changed_since(reads, self.position):
             self.load_members(reads.members())
         if self._topics:
-            self._mark_outdated(reads.topics_since(self.position))
+            self._mark_outdated(reads.topics(after=self.position))
         self.position = reads.position
 
     def _note_changes(self, reads: Reads) -> None:
@@ -105,7 +114,7 @@ class TeamState:
 
     def end(self) -> None:
         """A snapshot is over."""
-        self.reads, self._known_changes = None, 0
+        self.reads, self._tx, self._known_changes = None, None, 0
 
     def committed(self, before: int, after: int, changes: int) -> None:
         """A transaction of this process was committed. The cache stays valid if it has all of its changes."""
@@ -274,16 +283,22 @@ class TeamState:
         assert reads is not None, "topics are read only in a transaction or snapshot"
         known = self._outdated.pop(name, None)
         last, state = known if known is not None else _snapshot(reads, name)
-        news = reads.topic(name, last)
+        news = topic_messages(reads, name, last)
         if news:
             last, state = self._fold(name, state, news)
         if len(news) >= LONG and state is not UNREADABLE:
-            reads.keep_snapshot(name, last, encode_snapshot(name, last, state))
+            self._keep_snapshot(name, last, encode_snapshot(name, last, state))
         if len(self._topics) >= TOPICS_MAX:
             self._topics.clear()
             self._outdated.clear()
         self._topics[name] = last, state
         return last, state
+
+    def _keep_snapshot(self, name: str, seq: int, text: str) -> None:
+        if self._tx is not None:
+            self._tx.keep_snapshot(name, seq, text)
+        else:
+            self.new_snapshots.append((name, seq, text))
 
     def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
         from telex.work import reducer
@@ -321,13 +336,23 @@ async def read_snapshot(store: Store, team: TeamState, query: Callable[[Reads], 
     """Run several reads on one snapshot, with the roster and the topics of that moment in `team`."""
 
     def run(reads: Reads) -> T:
-        team.begin(reads)
+        team.begin_read(reads)
         try:
             return query(reads)
         finally:
             team.end()
 
-    return await store.read(run)
+    answer = await store.read(run)
+    if team.new_snapshots:
+        snapshots, team.new_snapshots = team.new_snapshots, []
+        with suppress(StoreError):  # they only save time, and a full disk can be read
+            await store.transaction(lambda tx: _keep_snapshots(tx, snapshots), durable=False)
+    return answer
+
+
+def _keep_snapshots(tx: Transaction, snapshots: Iterable[tuple[str, int, str]]) -> None:
+    for topic, seq, text in snapshots:
+        tx.keep_snapshot(topic, seq, text)
 
 
 def states_of(team: TeamState, names: Iterable[str]) -> dict[str, Any]:

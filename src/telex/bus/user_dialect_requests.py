@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from telex.model.finding import Finding
 from telex.model.message import stored_inboxes
+from telex.ports.store import events_of, find_messages
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
 from telex.work.user_dialect_requests import ANSWERING, LEAVE, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage
@@ -22,7 +23,9 @@ def findings_left(
     if wanted is None or work_message.reply_to is None:
         return None
     asked = [
-        message for message in reads.find(work_message.reply_to) if is_user_dialect_request(context, message, wanted)
+        message
+        for message in find_messages(reads, work_message.reply_to)
+        if is_user_dialect_request(context, message, wanted)
     ]
     return left_over(work_message, findings, [_request(reads, message) for message in asked])
 
@@ -50,7 +53,7 @@ def _request(reads: "Reads", message: "Message") -> ApprovalRequest:
         by=message.sender,
         role=message.role,
         to=message.to,
-        inboxes=stored_inboxes(reads.story(message.seq)[0], message),
+        inboxes=stored_inboxes(events_of(reads, message.seq)[0], message),
         kind="",
         subject="",
         at=message.at,

@@ -26,13 +26,12 @@ from telex.http_client.transport import (
     is_loopback,
 )
 from telex.model.contracts import PathVerdict
-from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
-from telex.model.message import Lease, Message, Rendering
+from telex.model.message import Event, Lease, Message, Rendering
 from telex.model.roster import HUMAN
+from telex.model.text import ROOT
 from telex.ports.bus import Bus, Receipt
-from telex.ports.clock import Clock
+from telex.ports.environment import Clock
 from telex.ports.store import EVERYTHING, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds

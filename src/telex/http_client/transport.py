@@ -14,8 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from telex.model.limits import LIMITS, Limits
-from telex.ports.clock import Clock
-from telex.ports.trace_context import TRACEPARENT, traceparent
+from telex.ports.environment import TRACEPARENT, Clock, traceparent
 
 try:
     import httpx2

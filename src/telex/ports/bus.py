@@ -1,4 +1,4 @@
-"""The verbs that every surface speaks, and what they answer. The door must not change the answer."""
+"""Bus port: the verbs of every surface, and their results."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
-    from telex.model.contracts import PathVerdict  # whoever only sends does without
+    from telex.model.contracts import PathVerdict
     from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownReport
     from telex.model.stall import Stall
@@ -22,12 +22,12 @@ class Receipt(NamedTuple):
 
     accepted: bool
     id: str
-    state: str  # stored, acked, … as `why` would say it; refused
-    to: tuple[str, ...] = ()  # the inboxes it lies in
+    state: str  # stored, acked, … as in `why`; or refused
+    to: tuple[str, ...] = ()  # inboxes
     dialect: str | None = None
     type: str | None = None
     findings: tuple[Finding, ...] = ()
-    duplicate: bool = False  # it was accepted before; nothing was done
+    duplicate: bool = False  # it was accepted before; nothing was stored
     answer: str | None = None  # for a refused message: its dialect's error message
     fixed: str | None = None  # for a refused message: the fixed message, or a skeleton with blanks
     certain: bool = False  # is `fixed` complete, or are there blanks to fill?
@@ -37,7 +37,7 @@ class UnreadInbox(NamedTuple):
     """An inbox with a waiting message that no agent reads."""
 
     inbox: str
-    say: str  # why, without capital letter and full stop
+    say: str  # the reason, without capital letter and full stop
 
 
 class MessageHistory(NamedTuple):

@@ -1,29 +1,36 @@
-"""Store port: keeps message bytes uninterpreted, and reports a message as stored only when it is durable.
+"""Store port: what a store must do, the queries it answers, and the reads that are built from them.
 
-A store decides nothing about the work: when to try again and when to give up comes in as a `Settlement`, with the
-state it was decided upon. If that state has changed meanwhile, the settlement does not happen, and nothing of it does.
-Each verb is all-or-nothing for each item it is given. The verbs are async so that a store may be a network away; one
-that never waits may be driven without an event loop.
+A store keeps message bytes uninterpreted and reports a message as stored only when it is durable. It decides nothing
+about the work: retries and dead letters arrive as a `Settlement`, which names the state it was decided on and is
+rejected when that state has changed. Every verb is atomic for each item. An implementer writes the seven verbs of
+`Store`, the nine of `Reads` and the eight of `Transaction`; the functions below use nothing else.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from typing import Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from telex.model.delivery import Delivery, State
-from telex.model.event import Event
+from telex.model.delivery import OPEN, STATES, Delivery, State
+from telex.model.event import COMING_AND_GOING, ELSEWHERE, KINDS, Event
 from telex.model.message import Lease, Message, NewMessage
 from telex.model.roster import Member
 
+P = ParamSpec("P")
 T = TypeVar("T")
 ROSTER = ""  # in `Transaction.changed`: a member was written. No topic has this name
+LATEST_MESSAGES = 50  # of a conversation, whose senders and refusals are listed
+CONVERSATION_BYTES = 4 * 1_048_576  # of last messages on one page, about
+TEXT_CHARACTERS_MAX = 1_000  # of a search text
+DUE_TIMES_MAX = 1_000  # stored deliveries of an inbox that are read to find the next one due
+
+# --- values ----------------------------------------------------------------------------------------------------------
 
 
 class AppendResult(NamedTuple):
-    """What happened to a message that was to be stored."""
+    """Outcome of storing one message."""
 
     outcome: Literal["stored", "duplicate", "id-reused", "inbox-full"]
     seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was stored
-    inbox: str | None = None  # the one that was full
+    inbox: str | None = None  # the one that is full
 
 
 class EarlierMessage(NamedTuple):
@@ -35,27 +42,27 @@ class EarlierMessage(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """A change of one delivery, decided on the state it was seen in."""
+    """A change of one delivery, and the state it was decided on."""
 
     delivery: int
     was: State
     becomes: State
     at: float
-    kind: str  # of the event that tells it
+    kind: str  # of the event that records it
     agent: str | None = None
-    fence: int | None = None  # the lease it was decided under; None: whichever
-    holder: str | None = None  # who must have it; None: whoever
-    running_at: float | None = None  # the lease must not have run out by this moment
-    run_out_at: float | None = None  # the lease must have run out by this moment; its holder may still settle it late
+    fence: int | None = None  # the lease it was decided under; None: any
+    holder: str | None = None  # the reader that must hold it; None: any
+    running_at: float | None = None  # the lease must not have expired by this moment
+    run_out_at: float | None = None  # the lease must have expired by this moment; its holder may still settle it late
     due_at: float = 0.0
-    attempts: int | None = None  # None: as they are
+    attempts: int | None = None  # None: unchanged
     detail: str | None = None  # JSON for the event
-    reports: tuple[NewMessage, ...] = ()  # messages that must be stored together with the change
-    release: bool = False  # no request of this message is waited for any longer
-    after_expiry: bool = False  # under a lease that has run out too, as long as the message waits to be offered again
+    reports: tuple[NewMessage, ...] = ()  # messages that are stored together with the change
+    release: bool = False  # the request in this message is not pending any more
+    after_expiry: bool = False  # valid also under an expired lease, until the message is offered again
 
     def holds_for(self, delivery: Delivery) -> bool:
-        """Is the delivery still as it was when this was decided? Every store asks this, and nothing else."""
+        """Is the delivery still in the state that this was decided on? Every store uses this check."""
         is_late = self.after_expiry and delivery.state == "stored" and delivery.holder is not None
         return (
             (delivery.state == self.was or is_late)
@@ -66,7 +73,7 @@ class Settlement(NamedTuple):
         )
 
     def applied_to(self, delivery: Delivery) -> Delivery:
-        """The delivery after this change. Every store stores this, and nothing else."""
+        """The delivery after this change."""
         attempts = delivery.attempts if self.attempts is None else self.attempts
         holder = None if self.becomes == "stored" and self.run_out_at is None else delivery.holder
         return delivery._replace(state=self.becomes, due_at=self.due_at, attempts=attempts, holder=holder)
@@ -74,7 +81,17 @@ class Settlement(NamedTuple):
 
 class SettleResult(NamedTuple):
     done: bool
-    now: Delivery | None  # as it is after this call; None: there is no such delivery
+    now: Delivery | None  # after this call; None: there is no such delivery
+
+
+class LeaseRequest(NamedTuple):
+    inboxes: Sequence[str]
+    holder: str
+    now: float
+    until: float
+    limit: int = 1
+    only: Sequence[int] = ()  # these deliveries; empty: any that is due
+    extra_event: Callable[[Lease], Event | None] | None = None  # stored with each lease; may be called twice for one
 
 
 class PendingRequest(NamedTuple):
@@ -86,31 +103,16 @@ class PendingRequest(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What has happened to whom since some event, told so that whoever waits for it can be woken."""
+    """What was written after some event, for callers that wait for it."""
 
     upto: int  # the number of the last event
-    due: tuple[tuple[str, float], ...] = ()  # inboxes that something was put into, and from when on it may be leased
-    messages: frozenset[int] = frozenset()  # those that anything has happened to
-    members: frozenset[str] = frozenset()  # those who have joined, left or stopped
-
-
-class LeaseRequest(NamedTuple):
-    """Which deliveries are to be leased, to whom and until when."""
-
-    inboxes: Sequence[str]
-    holder: str
-    now: float
-    until: float
-    limit: int = 1
-    only: Sequence[int] = ()  # these deliveries; empty: any that is due
-    extra_event: Callable[[Lease], Event | None] | None = None  # stored with each lease; may be called twice for one
-
-
-LATEST_MESSAGES = 50  # of a conversation, whose senders and refusals are listed
+    due: tuple[tuple[str, float], ...] = ()  # inboxes with a new stored delivery, and when it may be leased
+    messages: frozenset[int] = frozenset()  # messages of the events
+    members: frozenset[str] = frozenset()  # members that joined, left or stopped
 
 
 class ConversationSummary(NamedTuple):
-    """The messages of one correlation, and the one that it was begun with where that has none."""
+    """The messages of one correlation, and the first one where that has no correlation."""
 
     correlation: str
     messages: int
@@ -124,26 +126,72 @@ class ConversationPage(NamedTuple):
     next: int | None  # `before` of the next page, which may be empty and have a next one; None: this is the last
 
 
-CONVERSATION_BYTES = 4 * 1_048_576  # of last messages on one page, about
-TEXT_CHARACTERS_MAX = 1_000  # of what is looked for
+# --- queries: every filter that is set must match --------------------------------------------------------------------
+
+
+class MessageQuery(NamedTuple):
+    """Messages in the order of their numbers. One of the filters is set."""
+
+    seqs: Sequence[int] | None = None
+    id: str | None = None
+    correlation: str | None = None
+    limit: int | None = None
+
+
+class DeliveryQuery(NamedTuple):
+    """Deliveries by number, as offered to readers (priority, then number), by due time, or the newest first."""
+
+    seqs: Sequence[int] | None = None
+    message: int | None = None
+    after: int | None = None  # of messages with a higher number
+    inboxes: Sequence[str] | None = None
+    states: Iterable[State] = STATES
+    holder: str | None = None
+    due_by: float | None = None
+    answers: Message | None = None  # of later messages that reply to this one, or are of its conversation and a type
+    answer_types: Sequence[str] = ()
+    order: Literal["number", "offer", "due", "newest"] = "number"
+    limit: int | None = None
+
+
+class RequestQuery(NamedTuple):
+    """Pending requests: those of an id or of a conversation by number, others by deadline."""
+
+    id: str | None = None
+    correlation: str | None = None
+    types: Sequence[str] | None = None
+    due_by: float | None = None
+    limit: int | None = None
 
 
 class Query(NamedTuple):
-    """Which events are wanted. Everything that is given must fit."""
+    """Filters of events, as callers of the bus give them."""
 
     after: int = 0  # only events with a higher number
-    agent: str | None = None  # who did it, or whose inbox it concerns
+    agent: str | None = None  # the agent that did it, or whose inbox it concerns
     kinds: tuple[str, ...] = ()
     type: str | None = None  # of the message
     dialect: str | None = None
     correlation: str | None = None
     since: float | None = None
     until: float | None = None
-    text: str | None = None  # words that stand in the message
+    text: str | None = None  # words in the message
     newest_first: bool = False
 
 
 EVERYTHING = Query()
+
+
+class EventQuery(NamedTuple):
+    """Events in the order of their numbers."""
+
+    filters: Query = EVERYTHING
+    message: int | None = None
+    topic: str | None = None  # events that brought a message of this topic
+    limit: int | None = None
+
+
+# --- the port --------------------------------------------------------------------------------------------------------
 
 
 class Reads(Protocol):
@@ -157,34 +205,28 @@ class Reads(Protocol):
     def changed(self) -> Sequence[str]:
         """What this transaction has written so far: names of topics, and ROSTER for each member."""
 
-    def topics_since(self, position: int) -> Iterable[str]:
-        """Topics that a message after that event belongs to."""
+    def messages(self, query: MessageQuery) -> list[Message]: ...
 
-    def roster_changed_since(self, position: int) -> bool:
-        """Has any member joined, left or stopped after that event?"""
+    def deliveries(self, query: DeliveryQuery) -> list[Delivery]: ...
+
+    def events(self, query: EventQuery) -> list[Event]: ...
+
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]: ...
 
     def members(self) -> list[Member]: ...
 
-    def find(self, id: str) -> list[Message]: ...
+    def depths(self) -> dict[str, tuple[int, int, float]]:
+        """For every inbox with an open delivery: stored, leased, and when the oldest message was accepted."""
 
-    def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]: ...
+    def conversations(self, before: int | None, limit: int) -> ConversationPage:
+        """Conversations whose last message has a lower number than `before`. The number of messages read for one page
+        is bounded."""
 
-    def held(self, holder: str) -> list[Message]: ...
+    def topics(self, kind: str | None = None, after: int = 0) -> list[str]:
+        """Topics of a kind, or all, that have a message with a number higher than `after`."""
 
-    def deliveries(self, message: int) -> list[Delivery]: ...
-
-    def story(self, message: int) -> list[Event]: ...
-
-    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]: ...
-
-    def topics(self, kind: str) -> list[str]: ...
-
-    def snapshot(self, topic: str) -> tuple[int, str] | None: ...
-
-    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
-        """Save the state of a topic after that message. It only saves time: it need not survive anything."""
+    def snapshot(self, topic: str) -> tuple[int, str] | None:
+        """The saved state of a topic, and the number of its last message."""
 
 
 class Transaction(Reads, Protocol):
@@ -197,17 +239,20 @@ class Transaction(Reads, Protocol):
         """An inbox with so many open deliveries that it takes no more, if there is one."""
 
     def append(self, message: NewMessage) -> int:
-        """Store a message with its event, its deliveries and its work change, and release the requests it answers. Its
-        number, which is also that of its event."""
+        """Store a message with its event, deliveries and work change, and release the requests it answers. Its number,
+        which is also that of its event."""
 
     def record(self, event: Event) -> int:
         """Store an event. Its number."""
 
     def upsert_member(self, member: Member, event: Event) -> None:
-        """Store a member as it now is, with the event that made it so."""
+        """Store a member and the event of its change."""
 
     def mark_seen(self, name: str, at: float) -> None:
         """Store when a member was last active."""
+
+    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
+        """Save the state of a topic after that message. It only saves time and may be lost."""
 
     def remind(
         self,
@@ -222,114 +267,230 @@ class Transaction(Reads, Protocol):
         """Count a missed deadline, if the request still has as many attempts as given: an event `reply-overdue`, the
         next deadline, and a new delivery in each of these inboxes with an event `request-repeated`. Without a next
         deadline there is an event `expired`, and the request is not pending any more. The reports are stored with it.
-        False: the request was answered or reminded of meanwhile, and nothing is stored."""
+        False: another process has answered or counted it, and nothing is stored."""
+
+
+class Completed(Generic[T]):
+    """An awaitable that makes a call when it is created, and returns its result or raises its error when awaited.
+
+    A coroutine would run decisions in the order in which their callers await them.
+    """
+
+    __slots__ = ("_answer", "_error")
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._error: Exception | None = None
+        try:
+            self._answer = call()
+        except Exception as error:
+            self._error = error
+
+    def __await__(self) -> Generator[None, None, T]:
+        yield from ()
+        if self._error is not None:
+            raise self._error
+        return self._answer
 
 
 class Cache(Protocol):
-    """State of a process that follows from the log; see `Store.register_cache`."""
+    """State of a process that follows from the log; see `Store.caches`."""
 
     def committed(self, before: int, after: int, changes: int) -> None:
         """A transaction between these event numbers was committed, with so many entries in `changed`."""
 
     def forget(self) -> None:
-        """A decision or a transaction was undone: what the cache took from it is wrong."""
+        """A decision or a transaction was rolled back: what the cache took from it is wrong."""
 
 
 class Store(Protocol):
+    """The verbs are async so that a store may be a network away; one that never waits runs without an event loop."""
+
+    caches: list[Cache]  # the store reports every commit and every rollback of this process to them
+
     def transaction(
-        self, decide: Callable[[Transaction], T], *, prefetch_id: str | None = None, may_use_reserve: bool = False
+        self,
+        decide: Callable[[Transaction], T],
+        *,
+        prefetch_id: str | None = None,
+        may_use_reserve: bool = False,
+        durable: bool = True,
     ) -> Awaitable[T]:
         """Run a decision inside a write transaction, and return its answer once everything it wrote is durable.
 
         Decisions run in the order of the calls; those that are submitted together may share one commit. A decision is
         synchronous, may run more than once, and changes nothing outside the transaction but registered caches. If it
         raises, nothing of it is stored, the others of its commit are not affected, and the error reaches its caller.
-        `prefetch_id`: an id that the decision will look up with `earlier`. `may_use_reserve`: it frees more than it
-        stores, and may use the space that is kept free for a full disk.
+        `prefetch_id`: an id that the decision looks up with `earlier`. `may_use_reserve`: it frees more than it stores,
+        and may use the space that is reserved for a full disk. Not `durable`: it may be lost in a crash.
         """
 
-    async def read(self, query: Callable[[Reads], T]) -> T:
-        """Run several reads on one snapshot."""
-
-    def register_cache(self, cache: Cache) -> None:
-        """Tell a cache about every commit and every rollback of this process."""
+    async def read(self, query: Callable[Concatenate[Reads, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run reads on one snapshot. They may run more than once."""
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
         """Lease what is due, by priority and then by number. A holder that has shut down gets nothing."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once.
+        """Make each change whose delivery is still in the state it was decided on. Idempotent.
 
-        With no settlements at all it still waits until everything that anybody has written so far is durable.
+        Without settlements it waits until everything that any process has written so far is durable.
         """
-
-    async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
-        """Leases that have run out and have not been settled."""
-
-    async def overdue(self, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
-        """Requests whose answer is late."""
-
-    async def message(self, seq: int) -> Message | None: ...
-
-    async def find(self, id: str) -> list[Message]:
-        """Every message of that id, oldest first; refused ones too."""
-
-    async def thread(self, correlation: str, limit: int) -> list[Message]:
-        """Every message of a conversation, oldest first."""
-
-    async def conversations(self, before: int | None, limit: int) -> ConversationPage:
-        """Conversations whose last message has a lower number than `before`. How many messages are looked through for
-        one page is bounded."""
-
-    async def deliveries(self, message: int) -> list[Delivery]: ...
-
-    async def delivery(self, seq: int) -> Delivery | None: ...
-
-    async def waiting(self, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
-        """What is stored or leased in these inboxes, in the order in which it will be offered."""
-
-    async def depths(self) -> dict[str, tuple[int, int, float]]:
-        """For every inbox with anything open: stored, leased, and when the oldest was accepted."""
-
-    async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
-        """Deliveries waiting in these inboxes that answer this message: by reply-to, or by correlation and type."""
-
-    async def next_deadline(self, inboxes: Sequence[str]) -> float | None:
-        """When the next stored delivery in these inboxes falls due, a lease anywhere runs out, or an answer is late."""
-
-    async def due_times(self, inboxes: Sequence[str]) -> dict[str, float]:
-        """For each of these inboxes that has something stored: when the first of it falls due."""
-
-    async def changes_since(self, after: int | None) -> Changes:
-        """What anybody has done since that event. None: only the number of the last event there is."""
-
-    async def story(self, message: int) -> list[Event]:
-        """Every event of one message, in order."""
-
-    async def events(self, query: Query, limit: int) -> list[tuple[Event, Message | None]]:
-        """Events in order (or the other way round), each with its message."""
-
-    async def dead(self, limit: int) -> list[tuple[Delivery, Message]]:
-        """Dead and expired deliveries, newest first."""
-
-    async def members(self) -> list[Member]: ...
-
-    async def seen(self, name: str, at: float) -> None:
-        """The member was active. Nothing is promised about this surviving a crash."""
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
     ) -> int:
-        """A small step of housekeeping: forget old ids, index, tell silent conversations, prune. How much was done."""
-
-    async def is_maintenance_due(self, now: float) -> bool:
-        """Is it time for such a step? One process at a time is enough, and not all the time."""
+        """A small step of maintenance, unless another process has just made one: forget old ids, index, record idle
+        conversations, prune. The number of changes."""
 
     def changes(self) -> int:
-        """A number that is another one whenever anybody has written. Cheap enough to ask fifty times a second."""
-
-    async def latest_at(self) -> float:
-        """When the last event happened here, by the clock of whoever wrote it; 0.0 in an empty store. What was imported
-        happened elsewhere."""
+        """A number that changes whenever any process has written. Cheap enough for fifty calls a second."""
 
     async def close(self) -> None: ...
+
+
+# --- reads built from the queries ------------------------------------------------------------------------------------
+
+
+def get_message(reads: Reads, seq: int) -> Message | None:
+    return next(iter(reads.messages(MessageQuery(seqs=(seq,)))), None)
+
+
+def find_messages(reads: Reads, id: str) -> list[Message]:
+    """Every message of that id, oldest first; refused ones too."""
+    return reads.messages(MessageQuery(id=id))
+
+
+def find_thread(reads: Reads, correlation: str, limit: int) -> list[Message]:
+    """The messages of a conversation, oldest first."""
+    return reads.messages(MessageQuery(correlation=correlation, limit=limit))
+
+
+def conversations(reads: Reads, before: int | None, limit: int) -> ConversationPage:
+    return reads.conversations(before, limit)
+
+
+def get_delivery(reads: Reads, seq: int) -> Delivery | None:
+    return next(iter(reads.deliveries(DeliveryQuery(seqs=(seq,)))), None)
+
+
+def deliveries_of(reads: Reads, message: int) -> list[Delivery]:
+    return reads.deliveries(DeliveryQuery(message=message))
+
+
+def with_messages(reads: Reads, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, Message]]:
+    if not deliveries:
+        return []
+    messages = _messages_by_seq(reads, [delivery.message for delivery in deliveries])
+    return [(delivery, messages[delivery.message]) for delivery in deliveries]
+
+
+def waiting_deliveries(reads: Reads, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
+    """What is stored or leased in these inboxes, in the order in which it is offered."""
+    return with_messages(
+        reads, reads.deliveries(DeliveryQuery(inboxes=inboxes, states=OPEN, order="offer", limit=limit))
+    )
+
+
+def expired_leases(reads: Reads, now: float, limit: int) -> list[tuple[Delivery, Message]]:
+    query = DeliveryQuery(states=("leased",), due_by=now, order="due", limit=limit)
+    return with_messages(reads, reads.deliveries(query))
+
+
+def dead_letters(reads: Reads, limit: int) -> list[tuple[Delivery, Message]]:
+    """Dead and expired deliveries, newest first."""
+    query = DeliveryQuery(states=("dead", "expired"), order="newest", limit=limit)
+    return with_messages(reads, reads.deliveries(query))
+
+
+def held_messages(reads: Reads, holder: str) -> list[Message]:
+    """The messages that are leased to this reader."""
+    held = reads.deliveries(DeliveryQuery(states=("leased",), holder=holder))
+    return [message for _, message in with_messages(reads, held)]
+
+
+def answers_to(reads: Reads, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[Delivery]:
+    """Stored deliveries that answer this message: by reply-to, or by correlation and type."""
+    return reads.deliveries(
+        DeliveryQuery(inboxes=inboxes, states=("stored",), answers=message, answer_types=types, order="offer")
+    )
+
+
+def overdue_requests(reads: Reads, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
+    """Requests whose answer is late, with their deliveries."""
+    pending = reads.pending_requests(RequestQuery(due_by=now, limit=limit))
+    return [(request, message, deliveries_of(reads, message.seq)) for request, message in pending]
+
+
+def due_times(reads: Reads, inboxes: Sequence[str]) -> dict[str, float]:
+    """For each of these inboxes with a stored delivery: when the first is due."""
+    times: dict[str, float] = {}
+    for inbox in inboxes:
+        query = DeliveryQuery(inboxes=(inbox,), states=("stored",), order="offer", limit=DUE_TIMES_MAX)
+        if stored := reads.deliveries(query):
+            times[inbox] = min(delivery.due_at for delivery in stored)
+    return times
+
+
+def next_deadline(reads: Reads, inboxes: Sequence[str]) -> float | None:
+    """When the next stored delivery in these inboxes is due, any lease expires, or any answer is late."""
+    leased = reads.deliveries(DeliveryQuery(states=("leased",), order="due", limit=1))
+    pending = reads.pending_requests(RequestQuery(limit=1))
+    times = [*due_times(reads, inboxes).values(), *(delivery.due_at for delivery in leased)]
+    return min([*times, *(request.due_at for request, _ in pending)], default=None)
+
+
+def events_of(reads: Reads, message: int) -> list[Event]:
+    """Every event of one message, in order."""
+    return reads.events(EventQuery(message=message))
+
+
+def events_with_messages(reads: Reads, filters: Query, limit: int) -> list[tuple[Event, Message | None]]:
+    return _with_messages(reads, reads.events(EventQuery(filters, limit=limit)))
+
+
+def topic_messages(reads: Reads, topic: str, after: int = 0) -> list[tuple[Event, Message]]:
+    """The messages of a topic with the events that brought them."""
+    events = reads.events(EventQuery(Query(after=after), topic=topic))
+    return [(event, message) for event, message in _with_messages(reads, events) if message is not None]
+
+
+def roster_changed_since(reads: Reads, position: int) -> bool:
+    """Has any member joined, left or stopped after that event?"""
+    return bool(reads.events(EventQuery(Query(after=position, kinds=COMING_AND_GOING), limit=1)))
+
+
+def last_event(reads: Reads) -> int:
+    return reads.position
+
+
+def latest_at(reads: Reads) -> float:
+    """When the last event happened here, by the clock of its writer; 0.0 in an empty store. Imported ones do not
+    count."""
+    kinds = tuple(kind for kind in KINDS if kind not in ELSEWHERE)
+    latest = reads.events(EventQuery(Query(kinds=kinds, newest_first=True), limit=1))
+    return latest[0].at if latest else 0.0
+
+
+def changes_since(reads: Reads, after: int) -> Changes:
+    events = reads.events(EventQuery(Query(after=after)))
+    if not events:
+        return Changes(after)
+    touched = [event.delivery for event in events if event.delivery is not None]
+    stored = reads.deliveries(DeliveryQuery(after=after, states=("stored",)))
+    stored += reads.deliveries(DeliveryQuery(seqs=touched, states=("stored",)))
+    return Changes(
+        events[-1].seq,
+        tuple((delivery.inbox, delivery.due_at) for delivery in stored),
+        frozenset(event.message or event.seq for event in events),
+        frozenset(event.agent for event in events if event.kind in COMING_AND_GOING and event.agent is not None),
+    )
+
+
+def _with_messages(reads: Reads, events: Sequence[Event]) -> list[tuple[Event, Message | None]]:
+    messages = _messages_by_seq(reads, [event.message for event in events if event.message is not None])
+    return [(event, messages.get(event.message or 0)) for event in events]
+
+
+def _messages_by_seq(reads: Reads, seqs: Iterable[int]) -> dict[int, Message]:
+    wanted = tuple(dict.fromkeys(seqs))
+    return {message.seq: message for message in reads.messages(MessageQuery(seqs=wanted))} if wanted else {}

@@ -9,31 +9,34 @@ from math import inf
 from sys import maxsize
 from typing import Any, Literal, NamedTuple
 
-from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest
-from telex.bus.decision import NO_RECIPIENT, DecidedSend, Decision, PreparedSend, RefusedSend, StoredSend, event_detail
-from telex.bus.team_state import EMPTY, CachedRoute, RouteKey, TeamState, Topics, default_roles, states_of
+from telex.bus.context import EMPTY, BusContext, CachedRoute, RouteKey, TeamState, Topics, default_roles, states_of
+from telex.bus.decision import (
+    NO_RECIPIENT,
+    DecidedSend,
+    Decision,
+    PreparedSend,
+    RefusedSend,
+    SendRequest,
+    StoredSend,
+    event_detail,
+)
 from telex.delivery.membership import name_not_allowed
 from telex.delivery.routing import Participants, Route, route
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
-from telex.model.digest import digest_of
-from telex.model.event import COMING_AND_GOING, Event
 from telex.model.finding import Finding, Severity, refusals
-from telex.model.json_path import ROOT
-from telex.model.message import Message, NewMessage
+from telex.model.message import COMING_AND_GOING, Event, Message, NewMessage
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, Roster
+from telex.model.text import ROOT, digest_of
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.replay.reader import LogEntry, detail_recorded, inboxes_recorded, seconds_of
 from telex.replay.time_travel import apply_member_event
-from telex.stores.memory import MemoryStore
-from telex.stores.memory_transaction import MemoryTransaction
+from telex.stores.memory import MemoryStore, MemoryTransaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
-from telex.work.actions import FOLDS
-from telex.work.view import WorkMessage, work_message_from_log
+from telex.work.view import FOLDS, WorkMessage, work_message_from_log
 
 ROUTES_MAX = 1_024  # that are cached; one to everyone has as many inboxes as there are members
 

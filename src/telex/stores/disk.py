@@ -9,20 +9,20 @@ from telex.errors import StoreUnavailable
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - not a Unix; SQLite's own waiting has to do
+except ImportError:  # pragma: no cover - not a Unix; SQLite's own locks have to do
     fcntl = None  # type: ignore[assignment]
 
 FOLDER = ".telex"  # of a project; a cloned repository may bring one
-FOLDER_MODE, FILE_MODE = 0o700, 0o600  # their owner's alone: messages are not for everybody on the machine
-BALLAST_BYTES = 1_048_576  # given up on a full disk, so that what is done can still be said to be done
+FOLDER_MODE, FILE_MODE = 0o700, 0o600  # for their owner only
+BALLAST_BYTES = 1_048_576  # deleted on a full disk, so that acks are still possible
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def make_folder(folder: str) -> None:
-    """Make the folder of a store, if it is missing.
+    """Create the folder of a store, if it is missing.
 
     Raises:
-        StoreUnavailable: it cannot be made, or is a project's own folder and leads elsewhere.
+        StoreUnavailable: it cannot be created, or a project's folder is a symbolic link.
     """
     if os.path.basename(folder) == FOLDER:
         refuse_links([folder])
@@ -31,17 +31,17 @@ def make_folder(folder: str) -> None:
     try:
         os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
         os.mkdir(folder, FOLDER_MODE)
-        os.chmod(folder, FOLDER_MODE)  # whatever the umask
+        os.chmod(folder, FOLDER_MODE)  # regardless of the umask
         if os.path.basename(folder) == FOLDER:
             os.write(ignored := open_file(os.path.join(folder, ".gitignore"), os.O_WRONLY | os.O_CREAT), b"*\n")
             os.close(ignored)
     except OSError as error:
-        if not os.path.isdir(folder):  # another process may just have made it
+        if not os.path.isdir(folder):  # another process may have created it
             raise StoreUnavailable(f"cannot make {folder}: {error.strerror}") from error
 
 
 def refuse_links(paths: Iterable[str]) -> None:
-    """Look before anything is opened: a cloned repository may bring links, and what they lead to is not ours.
+    """Check before anything is opened: a cloned repository may contain links to other files.
 
     Raises:
         StoreUnavailable: one of them is a symbolic link.
@@ -53,22 +53,22 @@ def refuse_links(paths: Iterable[str]) -> None:
 
 
 def open_file(path: str, flags: int, mode: int = FILE_MODE) -> int:
-    """Open a file that is no symbolic link. Where `flags` make it, it gets exactly this mode, whatever the umask."""
+    """Open a file that is no symbolic link. A new one gets exactly this mode, regardless of the umask."""
     descriptor = os.open(path, flags | _NO_LINK, mode)
     if flags & os.O_CREAT and hasattr(os, "fchmod") and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
-        with suppress(PermissionError):  # it is another's, who shares it
+        with suppress(PermissionError):  # it belongs to another user
             os.fchmod(descriptor, mode)
     return descriptor
 
 
 def make_file(path: str) -> None:
-    """Make an empty file, unless there is one. That one is not opened: to close it again would drop SQLite's locks."""
+    """Create an empty file. An existing one is not opened, since closing it would drop SQLite's locks."""
     with suppress(FileExistsError):
         os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 class FileLock:
-    """The operating system's lock on the store. It is fair, and a killed process lets go of it."""
+    """Lock of the operating system on the store. It is fair, and a killed process releases it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -83,17 +83,17 @@ class FileLock:
 
 
 class ReserveFile:
-    """A file that takes up room, so that there is some to give up."""
+    """A file that reserves disk space."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def hold(self, free: float, mode: int) -> bool:
-        """Have it, whole. False: there is no room for it and as much again, of so many bytes that are free."""
+        """Create it, if it is missing. False: fewer than twice its bytes are free."""
         with suppress(OSError):
             if os.path.getsize(self._path) == BALLAST_BYTES:
                 return free >= BALLAST_BYTES
-        if free < 2 * BALLAST_BYTES:  # not even tried: it would take what others need to ack
+        if free < 2 * BALLAST_BYTES:  # not tried: it would use the space that acks need
             return False
         try:
             with open(open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
@@ -104,7 +104,7 @@ class ReserveFile:
         return True
 
     def drop(self) -> bool:
-        """Give it up. False: there was none."""
+        """Delete it. False: there was none."""
         try:
             os.unlink(self._path)
         except OSError:
@@ -113,7 +113,7 @@ class ReserveFile:
 
 
 def free_bytes(folder: str) -> float:
-    """What is free on the disk; infinite where the system does not tell."""
+    """Free bytes on the disk; infinite where unknown."""
     if not hasattr(os, "statvfs"):  # pragma: no cover - not a Unix
         return float("inf")
     disk = os.statvfs(folder)
@@ -121,7 +121,7 @@ def free_bytes(folder: str) -> float:
 
 
 def sync_folder(folder: str) -> None:
-    """A new file is only safe when its folder knows of it."""
+    """Make new files in a folder durable."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

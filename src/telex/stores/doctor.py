@@ -1,4 +1,4 @@
-"""Checks of `telex doctor`: the store file, its folder, the clock and the contents.
+"""Checks of `telex doctor`: the store file, its folder, the clock, the contents and the work state.
 
 It only reads. Damaged rows are named and left as they are.
 """
@@ -9,32 +9,40 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from telex.dialects.registry import VERSIONS
 from telex.errors import StoreError
 from telex.model.digest import digest_of
+from telex.model.event import Event
+from telex.model.message import Message
 from telex.stores.disk import refuse_links
-from telex.stores.sqlite.connection import SUFFIXES
-from telex.stores.sqlite.errors import ours
-from telex.stores.sqlite.schema import APPLICATION_ID, VERSION
+from telex.stores.sqlite.connection import SUFFIXES, store_error
+from telex.stores.sqlite.schema import APPLICATION_ID, EVENT, MESSAGE, VERSION, event_and_message
+from telex.work import reducer, snapshots
+from telex.work.view import work_message_from_log
 
-WAL_BYTES_MAX = 256 * 1_048_576  # far more than a checkpoint leaves behind: somebody keeps it from happening
+WAL_BYTES_MAX = 256 * 1_048_576  # far more than a checkpoint leaves behind: a long read prevents it
 FREE_BYTES_MIN = 64 * 1_048_576
 CLOCK_SECONDS_MAX = 5.0
-SQLITE_MIN = (3, 51, 3)  # fixed a fault in WAL that many writers could set off
-BUSY_MILLISECONDS = 5_000  # somebody may be repairing the log just now
-NAMED_MAX = 20  # rotten rows that are named one by one
+SQLITE_MIN = (3, 51, 3)  # fixes a WAL bug with many writers
+BUSY_MILLISECONDS = 5_000  # another process may be recovering the log
+NAMED_MAX = 20  # damaged rows that are named
 NETWORKED = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre"}
 )
+PAGE = 500
+_ACCEPTED = f"""SELECT {EVENT}, {MESSAGE} FROM messages m JOIN events e ON e.seq = m.seq
+WHERE m.seq > ? AND m.refused = 0 ORDER BY m.seq LIMIT {PAGE}"""
+_SINCE = "SELECT coalesce((SELECT value FROM marks WHERE name = 'weighed'), 0)"
 
 
 class DoctorCheck(NamedTuple):
     name: str
-    ok: bool | None  # None: could not be told, or worth knowing
+    ok: bool | None  # None: unknown, or worth knowing
     say: str
 
 
 class ReadOnlyConnection:
-    """A connection that cannot write: opening a store as everybody does would bring an older file up to date."""
+    """A connection that cannot write and does not migrate an older file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -42,13 +50,13 @@ class ReadOnlyConnection:
             self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)
             self._connection.set_busy_timeout(BUSY_MILLISECONDS)
         except apsw.Error as error:
-            raise ours(error, path, False) from error
+            raise store_error(error, path, False) from error
 
     def rows(self, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
         try:
             return list(self._connection.execute(sql, bindings))
         except apsw.Error as error:
-            raise ours(error, self._path, False) from error
+            raise store_error(error, self._path, False) from error
 
     def value(self, sql: str) -> Any:
         return self.rows(sql)[0][0]
@@ -58,7 +66,7 @@ class ReadOnlyConnection:
 
 
 def examine(path: str, now: float) -> Iterator[DoctorCheck]:
-    """Look at everything, the cheapest first. `now` is the time by the wall clock."""
+    """Run all checks, the cheapest first. `now` is the time by the wall clock."""
     folder, name = os.path.split(path)
     path = os.path.join(os.path.realpath(folder), name)
     try:
@@ -81,7 +89,7 @@ def examine(path: str, now: float) -> Iterator[DoctorCheck]:
         yield (version := _version(file))
         if version.ok is not False:
             yield from _beside(path)
-            yield from _contents(file, now, known=version.ok is True)
+            yield from _contents(file, now, current=version.ok is True)
     except StoreError as error:
         yield DoctorCheck("store", False, error.say)
     finally:
@@ -111,7 +119,7 @@ def _surroundings(path: str) -> Iterator[DoctorCheck]:
         say = f"{system}: a store on a network file system can be damaged by two machines; use a local disk."
         yield DoctorCheck("file system", False, say)
     else:
-        yield DoctorCheck("file system", None if system is None else True, system or "cannot be told on this system")
+        yield DoctorCheck("file system", None if system is None else True, system or "unknown on this system")
     yield _permissions(path, folder)
     room = os.statvfs(folder)
     free = room.f_bavail * room.f_frsize
@@ -127,7 +135,6 @@ def _permissions(path: str, folder: str) -> DoctorCheck:
 
 
 def _beside(path: str) -> Iterator[DoctorCheck]:
-    """The files beside a store."""
     ballast = os.path.exists(path + "-ballast")
     say = "in place" if ballast else "reserve used up by a full disk; it is written again when there is room"
     yield DoctorCheck("ballast", True if ballast else None, say)
@@ -144,12 +151,11 @@ def _sqlite() -> DoctorCheck:
     return DoctorCheck("SQLite", ok, say)
 
 
-def _contents(file: ReadOnlyConnection, now: float, *, known: bool) -> Iterator[DoctorCheck]:
-    """`known`: the tables are those of this version, so that we can read them."""
+def _contents(file: ReadOnlyConnection, now: float, *, current: bool) -> Iterator[DoctorCheck]:
     problems = [row[0] for row in file.rows(f"PRAGMA integrity_check({NAMED_MAX})")]
     ok = problems == ["ok"]
     yield DoctorCheck("integrity", ok, "ok" if ok else "; ".join(problems))
-    if not ok or not known:
+    if not ok or not current:
         return
     yield _clock(file, now)
     yield _digests(file)
@@ -174,15 +180,15 @@ def _clock(file: ReadOnlyConnection, now: float) -> DoctorCheck:
 
 
 def _digests(file: ReadOnlyConnection) -> DoctorCheck:
-    """SQLite does not notice a changed byte inside a row; the digest that was kept with the message does."""
-    count, rotten, after = 0, [], 0
+    """SQLite does not notice a changed byte inside a row; the digest of the message does."""
+    count, damaged, after = 0, [], 0
     while rows := file.rows("SELECT seq, id, digest, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT 500", (after,)):
         count, after = count + len(rows), rows[-1][0]
-        rotten += [_named(seq, id_) for seq, id_, digest, raw in rows if digest_of(raw) != digest]
-    if not rotten:
+        damaged += [_named(seq, id_) for seq, id_, digest, raw in rows if digest_of(raw) != digest]
+    if not damaged:
         return DoctorCheck("digests", True, f"{_counted(count, 'message')} as received")
-    more = f" and {len(rotten) - NAMED_MAX} more" if len(rotten) > NAMED_MAX else ""
-    return DoctorCheck("digests", False, f"changed since they were received: {', '.join(rotten[:NAMED_MAX])}{more}")
+    more = f" and {len(damaged) - NAMED_MAX} more" if len(damaged) > NAMED_MAX else ""
+    return DoctorCheck("digests", False, f"changed since they were received: {', '.join(damaged[:NAMED_MAX])}{more}")
 
 
 def _orphans(file: ReadOnlyConnection) -> DoctorCheck:
@@ -193,13 +199,52 @@ def _orphans(file: ReadOnlyConnection) -> DoctorCheck:
 
 
 def _work_state(file: ReadOnlyConnection) -> DoctorCheck:
-    from telex.stores.doctor_work_state import wrong_topics
 
     topics, wrong = wrong_topics(file)
     if not wrong:
         return DoctorCheck("work state", True, f"{_counted(topics, 'topic')}, equal to a replay of the log")
     more = f" and {len(wrong) - NAMED_MAX} more" if len(wrong) > NAMED_MAX else ""
     return DoctorCheck("work state", False, f"differs from a replay of the log: {', '.join(wrong[:NAMED_MAX])}{more}")
+
+
+def wrong_topics(file: ReadOnlyConnection) -> tuple[int, list[str]]:
+    """The number of topics, and those whose messages or snapshot differ from a fold of the log."""
+    dialects = {dialect.name: dialect for dialect in VERSIONS}
+    states: dict[str, Any] = {}
+    folded: dict[str, list[int]] = {}
+    saved = {topic: (seq, text) for topic, seq, text in file.rows("SELECT topic, seq, words FROM snapshots")}
+    wrong: dict[str, None] = {}
+    for event, message in _messages(file):
+        dialect = dialects.get(message.dialect or "")
+        work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
+        for topic in reducer.topics_changed(work_message, states) if work_message is not None else ():
+            assert work_message is not None
+            states[topic] = reducer.fold_in_place(topic, states.get(topic), work_message)
+            folded.setdefault(topic, []).append(message.seq)
+            if topic in saved and saved[topic][0] == message.seq and not _is_as(topic, *saved[topic], states[topic]):
+                wrong[topic] = None
+    indexed: dict[str, list[int]] = {}
+    for name, seq in file.rows("SELECT name, seq FROM topics ORDER BY name, seq"):
+        indexed.setdefault(name, []).append(seq)
+    wrong |= {topic: None for topic in indexed.keys() | folded.keys() if indexed.get(topic) != folded.get(topic)}
+    return len(indexed), sorted(wrong)
+
+
+def _messages(file: ReadOnlyConnection) -> Iterator[tuple[Event, Message]]:
+    after = int(file.value(_SINCE))
+    while rows := file.rows(_ACCEPTED, (after,)):
+        for row in rows:
+            event, message = event_and_message(row)
+            assert message is not None
+            yield event, message
+        after = rows[-1][0]
+
+
+def _is_as(topic: str, seq: int, text: str, state: Any) -> bool:
+    try:
+        return bool(snapshots.decode_snapshot(topic, seq, text) == state)
+    except ValueError:  # of another version or damaged: it is never used
+        return True
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:
@@ -219,7 +264,7 @@ def _bytes(count: float) -> str:
 
 
 def file_system(folder: str, mounts: str = "/proc/self/mounts") -> str | None:
-    """What kind of file system a folder lies on; None where the system does not tell."""
+    """The type of a folder's file system; None: unknown."""
     try:
         with open(mounts, encoding="utf-8", errors="replace") as file:
             table: list[Any] = [line.split() for line in file]

@@ -1,7 +1,7 @@
 """Group commit: jobs submitted in one turn of the event loop share one transaction and one sync.
 
-One sync costs as much as writing fifteen messages. This runs on the event loop itself, because handing over to a thread
-would cost more than it saves.
+A sync costs as much as writing fifteen messages. The queue runs on the event loop itself, because a thread would cost
+more than it saves.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from telex.stores.sqlite.transaction import FailedJob, WriteJob
 
 
 class GroupCommit:
-    """Jobs that wait for the next transaction. `run` does them all in one and returns their answers."""
+    """Jobs that wait for the next transaction. `run` executes them all in one and returns their answers."""
 
     def __init__(self, run: Callable[[Sequence[WriteJob]], list[Any]]) -> None:
         self._run = run
         self._waiting: list[tuple[WriteJob, asyncio.Future[Any]]] = []
 
-    def submit(self, job: WriteJob) -> "asyncio.Future[Any]":
+    def submit(self, job: WriteJob) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         if not self._waiting:
@@ -28,7 +28,7 @@ class GroupCommit:
         return future
 
     async def submit_or_undo(self, job: WriteJob, undo: Callable[[Any], WriteJob]) -> Any:
-        """The answer. If the caller was cancelled before it arrived, what was done is undone."""
+        """The answer. If the caller is cancelled before it arrives, the job is undone."""
         future = self.submit(job)
         try:
             return await future
@@ -48,29 +48,23 @@ class GroupCommit:
             if len(waiting) > 1 and not isinstance(error, OutcomeUnknown):
                 self._one_by_one(waiting)  # one that fails must not fail the others
                 return
-            for _, future in waiting:  # what may have been committed is not done again
-                _fail(future, error)
-            return
+            answers = [FailedJob(error)] * len(waiting)  # what may have been committed is not run again
         for (_, future), answer in zip(waiting, answers, strict=True):
             _resolve(future, answer)
 
-    def _one_by_one(self, waiting: "list[tuple[WriteJob, asyncio.Future[Any]]]") -> None:
+    def _one_by_one(self, waiting: list[tuple[WriteJob, asyncio.Future[Any]]]) -> None:
         for job, future in waiting:
             try:
                 [answer] = self._run([job])
             except Exception as error:
-                _fail(future, error)
-            else:
-                _resolve(future, answer)
+                answer = FailedJob(error)
+            _resolve(future, answer)
 
 
-def _resolve(future: "asyncio.Future[Any]", answer: Any) -> None:
+def _resolve(future: asyncio.Future[Any], answer: Any) -> None:
+    if future.done():
+        return
     if type(answer) is FailedJob:
-        _fail(future, answer.error)
-    elif not future.done():
+        future.set_exception(answer.error)
+    else:
         future.set_result(answer)
-
-
-def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)

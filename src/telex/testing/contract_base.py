@@ -11,13 +11,20 @@ from typing import Any, TypeVar
 import pytest
 
 from telex.client import run_sync
-from telex.model.delivery import Delivery
-from telex.model.digest import digest_of
-from telex.model.event import Event
-from telex.model.message import Lease, NewMessage
+from telex.model.message import Delivery, Event, Lease, NewMessage
 from telex.model.roster import Member
-from telex.ports.clock import Clock
-from telex.ports.store import AppendResult, LeaseRequest, Reads, Settlement, SettleResult, Store, Transaction
+from telex.model.text import digest_of
+from telex.ports.environment import Clock
+from telex.ports.store import (
+    AppendResult,
+    LeaseRequest,
+    Settlement,
+    SettleResult,
+    Store,
+    Transaction,
+    deliveries_of,
+    events_of,
+)
 from telex.testing import FakeClock
 
 T = TypeVar("T")
@@ -49,11 +56,6 @@ def _append(tx: Transaction, message: NewMessage, dedup_since: float | None, inb
     if full is not None:
         return AppendResult("inbox-full", 0, full)
     return AppendResult("stored", tx.append(message))
-
-
-async def read(store: Store, query: Callable[[Reads], T]) -> T:
-    """Run one query on a snapshot."""
-    return await store.read(query)
 
 
 async def put_member(store: Store, member: Member, event: Event | None = None) -> None:
@@ -189,8 +191,12 @@ class ContractBase:
         [result] = await self.append(store, message, dedup_since=dedup_since, inbox_max=inbox_max)
         return result
 
+    async def kinds(self, store: Store, message: int) -> list[str]:
+        """The kinds of the events of a message."""
+        return [event.kind for event in await store.read(events_of, message)]
+
     async def only_delivery(self, store: Store, message: int) -> Delivery:
-        [delivery] = await store.deliveries(message)
+        [delivery] = await store.read(deliveries_of, message)
         return delivery
 
     async def let_the_lease_run_out(self) -> None:

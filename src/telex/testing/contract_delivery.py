@@ -3,7 +3,20 @@
 import json
 
 from telex.model.delivery import AT_ONCE
-from telex.ports.store import LeaseRequest, Query, SettleResult, Store
+from telex.ports.store import (
+    LeaseRequest,
+    Query,
+    SettleResult,
+    Store,
+    dead_letters,
+    events_of,
+    events_with_messages,
+    expired_leases,
+    find_messages,
+    get_delivery,
+    next_deadline,
+    waiting_deliveries,
+)
 from telex.testing.contract_base import ERROR, ESCALATION, STATUS, VALIDATION, ContractBase, ids, promise
 
 
@@ -47,7 +60,7 @@ class DeliveryPromises(ContractBase):
         delivery = await self.only_delivery(store, seq)
         assert (delivery.seq, delivery.state, delivery.due_at) == (lease.delivery, "leased", until)
         assert (delivery.attempts, delivery.fence, delivery.holder) == (1, lease.fence, "kim")
-        event = (await store.story(seq))[-1]
+        event = (await store.read(events_of, seq))[-1]
         assert (event.kind, event.agent, event.delivery, event.inbox) == ("leased", "kim", lease.delivery, "role:qa")
         assert json.loads(event.detail or "") == {"until": until, "attempt": 1}
 
@@ -61,23 +74,25 @@ class DeliveryPromises(ContractBase):
     async def test_looking_leases_nothing(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         for _ in range(2):
-            [(delivery, message)] = await store.waiting(["lead"], 10)
+            [(delivery, message)] = await store.read(waiting_deliveries, ["lead"], 10)
             assert (delivery.state, delivery.attempts, message.seq) == ("stored", 0, seq)
-        assert [event.kind for event in await store.story(seq)] == ["accepted"]
+        assert await self.kinds(store, seq) == ["accepted"]
 
     @promise
     async def test_waiting_shows_what_is_stored_and_leased_in_the_order_of_offering(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"), self.entry("d", "lead", rank=ESCALATION))
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
         await self.take_one(store, "lead")
-        shown = [(message.id, delivery.state) for delivery, message in await store.waiting(["lead"], 10)]
+        shown = [
+            (message.id, delivery.state) for delivery, message in await store.read(waiting_deliveries, ["lead"], 10)
+        ]
         assert shown == [("a", "leased"), ("b", "stored"), ("c", "stored")]
-        assert len(await store.waiting(["lead"], 2)) == 2
+        assert len(await store.read(waiting_deliveries, ["lead"], 2)) == 2
 
     @promise
     async def test_only_the_deliveries_asked_for_are_leased(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"), self.entry("d", "qa"))
-        waiting = await store.waiting(["lead", "qa"], 10)
+        waiting = await store.read(waiting_deliveries, ["lead", "qa"], 10)
         wanted = [delivery.seq for delivery, message in waiting if message.id in "bd"]
         now = self.now
         assert ids(await store.lease(LeaseRequest(["lead"], "lead", now, now + 60.0, 10, only=wanted))) == ["b"]
@@ -97,9 +112,9 @@ class DeliveryPromises(ContractBase):
     async def test_a_lease_that_runs_out_is_told(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         lease = await self.take_one(store, "lead")
-        assert await store.lapsed(self.now, 10) == []
+        assert await store.read(expired_leases, self.now, 10) == []
         await self.let_the_lease_run_out()
-        [(delivery, message)] = await store.lapsed(self.now, 10)
+        [(delivery, message)] = await store.read(expired_leases, self.now, 10)
         assert (delivery.seq, delivery.state, message.id) == (lease.delivery, "leased", "m1")
 
     @promise
@@ -109,7 +124,7 @@ class DeliveryPromises(ContractBase):
         await self.let_the_lease_run_out()
         settled = await self.settle_one(store, self.give_back(first, due_at=self.now))
         assert settled.done
-        assert await store.lapsed(self.now, 10) == []
+        assert await store.read(expired_leases, self.now, 10) == []
         second = await self.take_one(store, "lead", holder="another")
         assert (second.delivery, second.attempt) == (first.delivery, 2)
         assert second.fence > first.fence
@@ -122,8 +137,8 @@ class DeliveryPromises(ContractBase):
         lease = await self.take_one(store, "lead")
         await self.let_the_lease_run_out()
         assert (await self.settle_one(store, self.ack(lease))).done
-        assert [event.kind for event in await store.story(seq)] == ["accepted", "leased", "acked"]
-        assert await store.lapsed(self.now, 10) == []
+        assert await self.kinds(store, seq) == ["accepted", "leased", "acked"]
+        assert await store.read(expired_leases, self.now, 10) == []
 
     @promise
     async def test_an_ack_after_the_lease_ran_out_counts_while_nobody_else_was_offered_the_message(
@@ -135,9 +150,14 @@ class DeliveryPromises(ContractBase):
         await self.settle_one(store, self.expire(lease))
         assert not (await self.settle_one(store, self.ack(lease)._replace(holder="sam"))).done
         assert (await self.settle_one(store, self.ack(lease)._replace(holder="kim"))).done
-        assert [event.kind for event in await store.story(seq)] == ["accepted", "leased", "lease-expired", "acked"]
+        assert await self.kinds(store, seq) == [
+            "accepted",
+            "leased",
+            "lease-expired",
+            "acked",
+        ]
         assert await self.take(store, "lead") == []
-        assert await store.depths() == {}
+        assert await store.read(lambda reads: reads.depths()) == {}
 
     @promise
     async def test_a_nack_after_the_lease_ran_out_counts_once_while_nobody_else_was_offered_the_message(
@@ -152,7 +172,7 @@ class DeliveryPromises(ContractBase):
         assert await self.take(store, "lead") == []
         await self.let_the_lease_run_out()
         assert (await self.take_one(store, "lead")).attempt == 2
-        assert [event.kind for event in await store.story(seq)][-3:] == ["lease-expired", "nacked", "leased"]
+        assert (await self.kinds(store, seq))[-3:] == ["lease-expired", "nacked", "leased"]
 
     @promise
     async def test_an_ack_is_refused_after_the_message_was_offered_again(self, store: Store) -> None:
@@ -216,7 +236,7 @@ class DeliveryPromises(ContractBase):
         assert settled.now is not None
         assert (settled.done, settled.now.due_at, settled.now.attempts) == (True, later, 1)
         await self.let_the_lease_run_out()
-        assert await store.lapsed(self.now, 10) == []
+        assert await store.read(expired_leases, self.now, 10) == []
         assert (await self.settle_one(store, self.ack(lease))).done
 
     # --- settling ---------------------------------------------------------------------------------------------------
@@ -226,13 +246,13 @@ class DeliveryPromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
         settled = await self.settle_one(store, self.ack(lease)._replace(detail='{"ms": 3}'))
-        assert settled == SettleResult(True, await store.delivery(lease.delivery))
+        assert settled == SettleResult(True, await store.read(get_delivery, lease.delivery))
         assert settled.now is not None
         assert settled.now.state == "acked"
-        event = (await store.story(seq))[-1]
+        event = (await store.read(events_of, seq))[-1]
         assert (event.kind, event.agent, event.delivery, event.detail) == ("acked", "lead", lease.delivery, '{"ms": 3}')
         await self.let_the_lease_run_out()
-        assert (await self.take(store, "lead"), await store.lapsed(self.now, 10)) == ([], [])
+        assert (await self.take(store, "lead"), await store.read(expired_leases, self.now, 10)) == ([], [])
 
     @promise
     async def test_settling_twice_is_the_same_as_settling_once(self, store: Store) -> None:
@@ -242,7 +262,7 @@ class DeliveryPromises(ContractBase):
         settled += await store.settle([ack])
         assert [settle_result.done for settle_result in settled] == [True, False, False]
         assert [settle_result.now.state for settle_result in settled if settle_result.now] == ["acked"] * 3
-        assert [event.kind for event in await store.story(seq)] == ["accepted", "leased", "acked"]
+        assert await self.kinds(store, seq) == ["accepted", "leased", "acked"]
 
     @promise
     async def test_settling_what_is_not_there_does_nothing(self, store: Store) -> None:
@@ -257,7 +277,7 @@ class DeliveryPromises(ContractBase):
         bury = self.bury(lease, self.report("r1", "dev"))
         await self.settle_one(store, self.ack(lease))
         assert not (await self.settle_one(store, bury)).done
-        assert await store.find("r1") == []
+        assert await store.read(find_messages, "r1") == []
 
     @promise
     async def test_one_settlement_that_fails_does_not_hold_up_the_others(self, store: Store) -> None:
@@ -274,7 +294,9 @@ class DeliveryPromises(ContractBase):
         assert settled.now is not None
         assert (settled.done, settled.now.state) == (True, "dead")
         assert ids(await self.take(store, "dev", "qa", limit=10)) == ["r1", "r2"]
-        assert [(delivery.message, message.id) for delivery, message in await store.dead(10)] == [(seq, "m1")]
+        assert [(delivery.message, message.id) for delivery, message in await store.read(dead_letters, 10)] == [
+            (seq, "m1")
+        ]
         assert await self.take(store, "lead") == []
 
     @promise
@@ -285,7 +307,7 @@ class DeliveryPromises(ContractBase):
         await self.settle_one(store, buried)
         revive = buried._replace(was="dead", becomes="stored", kind="retried", fence=None, attempts=0, due_at=self.now)
         assert (await self.settle_one(store, revive)).done
-        assert await store.dead(10) == []
+        assert await store.read(dead_letters, 10) == []
         again = await self.take_one(store, "lead")
         assert again.attempt == 1
         assert again.fence > lease.fence  # attempts start anew, fences never: an old reader may still be out there
@@ -305,8 +327,8 @@ class DeliveryPromises(ContractBase):
     async def test_dead_letters_are_listed_newest_first(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"))
         await store.settle([self.bury(lease) for lease in await self.take(store, "lead", limit=3)])
-        assert [message.id for _, message in await store.dead(10)] == ["c", "b", "a"]
-        assert [message.id for _, message in await store.dead(1)] == ["c"]
+        assert [message.id for _, message in await store.read(dead_letters, 10)] == ["c", "b", "a"]
+        assert [message.id for _, message in await store.read(dead_letters, 1)] == ["c"]
 
     # --- how much, and when -----------------------------------------------------------------------------------------
 
@@ -317,23 +339,23 @@ class DeliveryPromises(ContractBase):
         await self.clock.sleep(1.0)
         await self.keep(store, self.entry("e", "lead"))
         leases = await self.take(store, "lead", limit=2)
-        assert await store.depths() == {"lead": (2, 2, first), "qa": (1, 0, first)}
+        assert await store.read(lambda reads: reads.depths()) == {"lead": (2, 2, first), "qa": (1, 0, first)}
         await store.settle([self.ack(lease) for lease in leases])
-        assert (await store.depths())["lead"] == (2, 0, first)
+        assert (await store.read(lambda reads: reads.depths()))["lead"] == (2, 0, first)
         await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
-        assert "qa" not in await store.depths()
+        assert "qa" not in await store.read(lambda reads: reads.depths())
 
     @promise
     async def test_soonest_is_when_something_falls_due_or_a_lease_runs_out(self, store: Store) -> None:
-        assert await store.next_deadline(["lead"]) is None
+        assert await store.read(next_deadline, ["lead"]) is None
         await self.keep(store, self.entry("m1", "lead"))
-        assert await store.next_deadline(["lead"]) == AT_ONCE
+        assert await store.read(next_deadline, ["lead"]) == AT_ONCE
         lease = await self.take_one(store, "lead")
-        assert await store.next_deadline(["lead"]) == lease.until
-        assert await store.next_deadline(["qa"]) == lease.until
+        assert await store.read(next_deadline, ["lead"]) == lease.until
+        assert await store.read(next_deadline, ["qa"]) == lease.until
         await self.settle_one(store, self.give_back(lease, due_at=self.now + 5.0))
-        assert await store.next_deadline(["lead"]) == self.now + 5.0
-        assert await store.next_deadline(["qa"]) is None
+        assert await store.read(next_deadline, ["lead"]) == self.now + 5.0
+        assert await store.read(next_deadline, ["qa"]) is None
 
     @promise
     async def test_a_number_of_a_delivery_is_never_used_twice(self, store: Store) -> None:
@@ -341,11 +363,11 @@ class DeliveryPromises(ContractBase):
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
         await self.settle_one(store, self.ack(lease))
-        last = max(event.seq for event, _ in await store.events(Query(), 100))
+        last = max(event.seq for event, _ in await store.read(events_with_messages, Query(), 100))
         far = self.now + 10_000.0
         for step in range(10):
             await store.maintain(far + step * 3600.0, same_since=far, keep_since=far, silent_since=far, limit=100)
-        assert await store.find("m1") == []
+        assert await store.read(find_messages, "m1") == []
         [seq] = await self.keep(store, self.entry("m2", "lead"))
         assert seq > last
         assert (await self.only_delivery(store, seq)).seq != lease.delivery

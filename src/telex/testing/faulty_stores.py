@@ -1,19 +1,23 @@
 """Faulty stores: each breaks one promise of the store contract, to test the tests."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from telex.model.delivery import Delivery
 from telex.model.digest import digest_of
 from telex.model.event import Event
-from telex.model.message import Lease, Message, NewMessage
+from telex.model.message import Lease, NewMessage
 from telex.ports.store import (
+    DeliveryQuery,
     EarlierMessage,
     LeaseRequest,
     Settlement,
     SettleResult,
     Store,
     Transaction,
+    get_delivery,
+    waiting_deliveries,
 )
 
 T = TypeVar("T")
@@ -32,16 +36,10 @@ class FaultyStore:
     def transaction(
         self,
         decide: Callable[[Transaction], T],
-        *,
-        prefetch_id: str | None = None,
-        may_use_reserve: bool = False,
+        **options: Any,
     ) -> Awaitable[T]:
         """Transaction whose decision gets the wrapper of `faulty`."""
-        return self.inner.transaction(
-            lambda tx: decide(cast(Transaction, self.faulty(tx))),
-            prefetch_id=prefetch_id,
-            may_use_reserve=may_use_reserve,
-        )
+        return self.inner.transaction(lambda tx: decide(cast(Transaction, self.faulty(tx))), **options)
 
     def faulty(self, tx: Transaction) -> Any:
         return tx
@@ -116,7 +114,7 @@ class NoLateAcks(FaultyStore):
 
 
 class AckAfterNack(FaultyStore):
-    """Accepts an ack from a reader that has given the message back."""
+    """Accepts an ack from a reader that has nacked the message."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle(
@@ -168,7 +166,7 @@ class LastInFirstOut(FaultyStore):
     """Leases the newest message first."""
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
-        waiting = await self.inner.waiting(request.inboxes, 10_000)
+        waiting = await self.inner.read(waiting_deliveries, request.inboxes, 10_000)
         due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= request.now]
         chosen = list(request.only) or [delivery.seq for delivery in sorted(due, key=self.turn)[: request.limit]]
         return await self.inner.lease(request._replace(only=chosen)) if chosen else []
@@ -206,7 +204,7 @@ class AckForgotten(FaultyStore):
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return [
-            SettleResult(True, await self.inner.delivery(settlement.delivery))
+            SettleResult(True, await self.inner.read(get_delivery, settlement.delivery))
             if settlement.kind == "acked"
             else (await self.inner.settle([settlement]))[0]
             for settlement in settlements
@@ -228,7 +226,9 @@ class TwoHands(FaultyStore):
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
         held = [
-            delivery for delivery, _ in await self.inner.waiting(request.inboxes, 100) if delivery.state == "leased"
+            delivery
+            for delivery, _ in await self.inner.read(waiting_deliveries, request.inboxes, 100)
+            if delivery.state == "leased"
         ]
         await self.inner.settle(
             [
@@ -240,11 +240,18 @@ class TwoHands(FaultyStore):
         return await self.inner.lease(request)
 
 
+class _NoLeaseExpiry(FaultyTransaction):
+    def deliveries(self, query: DeliveryQuery) -> list[Delivery]:
+        is_expiry = query.due_by is not None and tuple(query.states) == ("leased",)
+        deliveries: list[Delivery] = [] if is_expiry else self.tx.deliveries(query)
+        return deliveries
+
+
 class NoLeaseExpiry(FaultyStore):
     """Never reports an expired lease."""
 
-    async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
-        return []
+    async def read(self, query: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        return await self.inner.read(lambda reads: query(_NoLeaseExpiry(cast(Transaction, reads)), *args, **kwargs))
 
 
 BUGS: dict[str, type[FaultyStore]] = {
@@ -264,3 +271,39 @@ BUGS: dict[str, type[FaultyStore]] = {
     "two-hands": TwoHands,
     "no-lease-expiry": NoLeaseExpiry,
 }
+
+
+Transact = Callable[..., Awaitable[T]]
+
+
+class _Undo(Exception):
+    """Raised at the end of the first run."""
+
+
+def decide_twice(transaction: Transact[T], decide: Callable[[Transaction], T], **options: Any) -> Awaitable[T]:
+    """Submit both runs of a decision. The answer is that of the second."""
+
+    def rehearse(tx: Transaction) -> T:
+        decide(tx)
+        raise _Undo
+
+    return _second(transaction(rehearse, **options), transaction(decide, **options))
+
+
+async def _second(rehearsed: Awaitable[T], decided: Awaitable[T]) -> T:
+    with suppress(Exception):  # an error of the decision itself comes from the second run too
+        await rehearsed
+    return await decided
+
+
+class DecideTwice:
+    """A store whose transaction() runs every decision twice."""
+
+    def __init__(self, store: Store) -> None:
+        self.inner = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def transaction(self, decide: Callable[[Transaction], T], **options: Any) -> Awaitable[T]:
+        return decide_twice(self.inner.transaction, decide, **options)

@@ -7,11 +7,22 @@ from telex.model.delivery import Delivery
 from telex.model.event import Event
 from telex.model.message import Message, NewMessage
 from telex.model.roster import Member
-from telex.ports.store import Cache, EarlierMessage, PendingRequest, Reads, Store, Transaction
+from telex.ports.store import (
+    Cache,
+    DeliveryQuery,
+    EarlierMessage,
+    EventQuery,
+    MessageQuery,
+    PendingRequest,
+    Query,
+    Reads,
+    RequestQuery,
+    Store,
+    Transaction,
+)
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import reads
+from telex.stores.sqlite.reads import SqliteReads
 from telex.stores.sqlite.store import SqliteStore
-from telex.stores.sqlite.transaction import SqliteReads
 from telex.testing.faulty_stores import FaultyStore, FaultyTransaction
 
 T = TypeVar("T")
@@ -27,7 +38,7 @@ TABLES = (
     "_messages", "_deliveries", "_events", "_asks", "_members", "_topics", "_snapshots",
     "_by_id", "_accepted", "_open", "_deliveries_of", "_events_of", "_asked",
 )  # fmt: skip
-COUNTERS = ("_last_event", "_latest_at")
+COUNTERS = ("_last_event",)
 
 
 class IncompleteUndo(MemoryStore):
@@ -37,7 +48,7 @@ class IncompleteUndo(MemoryStore):
         super().__init__()
         self._left = name
 
-    def _undo(self, marks: tuple[int, int, float]) -> None:
+    def _undo(self, marks: tuple[int, int]) -> None:
         left = getattr(self, self._left)
         if self._left in TABLES:
             tables = {id(left), *(id(entry) for entry in left.values())}
@@ -52,7 +63,7 @@ class IncompleteUndo(MemoryStore):
 class RequestStaysAnswered(MemoryStore):
     """Leaves a request answered by a rejected decision."""
 
-    def _undo(self, marks: tuple[int, int, float]) -> None:
+    def _undo(self, marks: tuple[int, int]) -> None:
         self._journal = [undo for undo in self._journal or [] if undo[0] != self._add_request]
         super()._undo(marks)
 
@@ -60,7 +71,7 @@ class RequestStaysAnswered(MemoryStore):
 class ForgetsReplacedIds(MemoryStore):
     """Forgets the id of a stored message after a rejected decision has appended another one under it."""
 
-    def _undo(self, marks: tuple[int, int, float]) -> None:
+    def _undo(self, marks: tuple[int, int]) -> None:
         accepted = self._accepted
         self._journal = [
             (accepted.pop, undo[1][:1]) if undo[0] == accepted.__setitem__ else undo for undo in self._journal or []
@@ -188,6 +199,9 @@ class BlindReads(FaultyTransaction):
     def _is_blind(self, verb: str) -> bool:
         return self._verb in (verb, "all")
 
+    def _seen(self, verb: str, rows: list[T], seq: Callable[[T], int]) -> list[T]:
+        return [row for row in rows if seq(row) <= self._after] if self._is_blind(verb) else rows
+
     def append(self, message: NewMessage) -> int:
         self._appended.append(message)
         seq: int = self.tx.append(message)
@@ -201,50 +215,33 @@ class BlindReads(FaultyTransaction):
         blind = self._is_blind("snapshot") and topic in self._snapshots
         return self._snapshots[topic] if blind else self.tx.snapshot(topic)
 
-    def find(self, id: str) -> list[Message]:
-        found: list[Message] = self.tx.find(id)
-        return [message for message in found if message.seq <= self._after] if self._is_blind("find") else found
+    def messages(self, query: MessageQuery) -> list[Message]:
+        return self._seen("messages", self.tx.messages(query), lambda message: message.seq)
 
-    def deliveries(self, message: int) -> list[Delivery]:
-        found: list[Delivery] = self.tx.deliveries(message)
-        return [] if self._is_blind("deliveries") and message > self._after else found
+    def deliveries(self, query: DeliveryQuery) -> list[Delivery]:
+        is_blind = query.holder is not None and self._is_blind("deliveries")
+        found: list[Delivery] = [] if is_blind else self.tx.deliveries(query)
+        return self._seen("deliveries", found, lambda delivery: delivery.message)
 
-    def story(self, message: int) -> list[Event]:
-        found: list[Event] = self.tx.story(message)
-        return [event for event in found if event.seq <= self._after] if self._is_blind("story") else found
+    def events(self, query: EventQuery) -> list[Event]:
+        return self._seen("events", self.tx.events(query), lambda event: event.seq)
 
-    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        found: list[tuple[Event, Message]] = self.tx.topic(name, after)
-        return [pair for pair in found if pair[0].seq <= self._after] if self._is_blind("topic") else found
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]:
+        return self._seen("pending_requests", self.tx.pending_requests(query), lambda pair: pair[1].seq)
 
-    def topics(self, kind: str) -> list[str]:
-        found: list[str] = self.tx.topics(kind)
+    def topics(self, kind: str | None = None, after: int = 0) -> list[str]:
+        names: list[str] = self.tx.topics(kind, after)
         if not self._is_blind("topics"):
-            return found
-        return [name for name in found if any(event.seq <= self._after for event, _ in self.tx.topic(name))]
-
-    def topics_since(self, position: int) -> list[str]:
-        return [] if self._is_blind("topics_since") else list(self.tx.topics_since(position))
-
-    def roster_changed_since(self, position: int) -> bool:
-        changed: bool = self.tx.roster_changed_since(position)
-        return changed and not self._is_blind("roster_changed_since")
+            return names
+        first = {name: self.tx.events(EventQuery(Query(after=after), topic=name, limit=1))[0] for name in names}
+        return [name for name in names if first[name].seq <= self._after]
 
     @property
     def changed(self) -> Sequence[str]:
         return () if self._is_blind("changed") else self.tx.changed
 
-    def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        found: list[tuple[PendingRequest, Message]] = self.tx.pending_requests(id, correlation, types)
-        return [pair for pair in found if pair[1].seq <= self._after] if self._is_blind("pending_requests") else found
-
     def members(self) -> list[Member]:
         return self._members if self._is_blind("members") else list(self.tx.members())
-
-    def held(self, holder: str) -> list[Message]:
-        return [] if self._is_blind("held") else list(self.tx.held(holder))
 
     def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
         found: EarlierMessage | None = self.tx.earlier(sender, id, since)
@@ -260,8 +257,8 @@ class BlindReads(FaultyTransaction):
 
 
 BLIND = (
-    "find", "deliveries", "story", "pending_requests", "topic", "topics", "members", "snapshot", "earlier",
-    "full_inbox", "held", "topics_since", "roster_changed_since", "changed",
+    "messages", "deliveries", "events", "pending_requests", "topics", "members", "snapshot", "earlier", "full_inbox",
+    "changed",
 )  # fmt: skip
 
 
@@ -291,85 +288,67 @@ class BlindNext(FaultyStore):
 class NoSnapshot(FaultyStore):
     """Each read sees the newest state, and not that of one moment."""
 
-    async def read(self, query: Callable[[Reads], T]) -> T:
+    async def read(self, query: Callable[..., T], *args: Any) -> T:
         store = self.inner
         assert isinstance(store, SqliteStore)
-        return query(SqliteReads(store._file, reads.last_event(store._file)))
+        view = SqliteReads(store._file)
+        assert view.position >= 0
+        return query(view, *args)
 
 
 class OldPosition(FaultyStore):
     """A snapshot claims to be older than it is."""
 
-    async def read(self, query: Callable[[Reads], T]) -> T:
+    async def read(self, query: Callable[..., T], *args: Any) -> T:
         def run(view: Reads) -> T:
             view.position -= 1  # type: ignore[misc]
-            return query(view)
+            return query(view, *args)
 
         return await self.inner.read(run)
 
 
 # --- caches and order ------------------------------------------------------------------------------------------------
 
+Commit = tuple[int, int, int]  # the arguments of `Cache.committed`
+CACHE_BUGS: dict[str, Callable[[int, int, int], list[Commit]]] = {  # by the fault: the calls that a cache gets
+    "never-forgets": lambda before, after, changes: [(before, after, changes)],
+    "never-committed": lambda before, after, changes: [],
+    "committed-twice": lambda before, after, changes: [(before, after, changes)] * 2,
+    "wrong-before": lambda before, after, changes: [(before + 1, after, changes)],
+    "wrong-after": lambda before, after, changes: [(before, after + 1, changes)],
+    "wrong-changes": lambda before, after, changes: [(before, after, max(changes - 1, 0))],
+    "only-decisions": lambda before, after, changes: [(before, after, changes)] if changes else [],
+}
+
 
 class _FaultyCache:
-    def __init__(self, cache: Cache) -> None:
-        self.cache = cache
+    def __init__(self, cache: Cache, fault: str) -> None:
+        self._cache, self._fault = cache, fault
 
     def committed(self, before: int, after: int, changes: int) -> None:
-        self.cache.committed(before, after, changes)
+        for commit in CACHE_BUGS[self._fault](before, after, changes):
+            self._cache.committed(*commit)
 
     def forget(self) -> None:
-        self.cache.forget()
+        if self._fault != "never-forgets":
+            self._cache.forget()
 
 
-class _NeverForgets(_FaultyCache):
-    def forget(self) -> None:
-        return None
+class _FaultyCaches(list[Cache]):
+    def __init__(self, caches: list[Cache], fault: str) -> None:
+        super().__init__()
+        self._caches, self._fault = caches, fault
 
-
-class _NeverCommitted(_FaultyCache):
-    def committed(self, before: int, after: int, changes: int) -> None:
-        return None
-
-
-class _CommittedTwice(_FaultyCache):
-    def committed(self, before: int, after: int, changes: int) -> None:
-        for _ in range(2):
-            self.cache.committed(before, after, changes)
-
-
-class _WrongBefore(_FaultyCache):
-    def committed(self, before: int, after: int, changes: int) -> None:
-        self.cache.committed(before + 1, after, changes)
-
-
-class _WrongAfter(_FaultyCache):
-    def committed(self, before: int, after: int, changes: int) -> None:
-        self.cache.committed(before, after + 1, changes)
-
-
-class _WrongChanges(_FaultyCache):
-    def committed(self, before: int, after: int, changes: int) -> None:
-        self.cache.committed(before, after, max(changes - 1, 0))
-
-
-class _OnlyDecisions(_FaultyCache):
-    """Gets no commit without a changed topic or member."""
-
-    def committed(self, before: int, after: int, changes: int) -> None:
-        if changes:
-            self.cache.committed(before, after, changes)
+    def append(self, cache: Cache) -> None:
+        self._caches.append(_FaultyCache(cache, self._fault))
 
 
 class FaultyCaches(FaultyStore):
-    """Tells caches something wrong."""
+    """Reports wrong commits to caches."""
 
-    def __init__(self, store: Store, fault: type[_FaultyCache]) -> None:
+    def __init__(self, store: Store, fault: str) -> None:
         super().__init__(store)
-        self._fault = fault
-
-    def register_cache(self, cache: Cache) -> None:
-        self.inner.register_cache(self._fault(cache))
+        self.caches = _FaultyCaches(store.caches, fault)
 
 
 class LastFirst(FaultyStore):
@@ -437,13 +416,7 @@ TRANSACTION_BUGS: dict[str, FaultyOpen] = {
     "blind-next": _on_memory(BlindNext),
     "no-snapshot": _on_sqlite(NoSnapshot),
     "old-position": _on_memory(OldPosition),
-    "never-forgets": _on_memory(lambda store: FaultyCaches(store, _NeverForgets)),
-    "never-committed": _on_memory(lambda store: FaultyCaches(store, _NeverCommitted)),
-    "committed-twice": _on_memory(lambda store: FaultyCaches(store, _CommittedTwice)),
-    "wrong-before": _on_memory(lambda store: FaultyCaches(store, _WrongBefore)),
-    "wrong-after": _on_memory(lambda store: FaultyCaches(store, _WrongAfter)),
-    "wrong-changes": _on_memory(lambda store: FaultyCaches(store, _WrongChanges)),
-    "only-decisions": _on_memory(lambda store: FaultyCaches(store, _OnlyDecisions)),
+    **{fault: _on_memory(lambda store, fault=fault: FaultyCaches(store, fault)) for fault in CACHE_BUGS},  # type: ignore[misc]
     "last-first": _on_memory(LastFirst),
     "runs-when-awaited": _on_memory(RunsWhenAwaited),
 }

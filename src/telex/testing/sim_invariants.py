@@ -9,13 +9,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from telex.model.delivery import MOVES, Delivery, State
-from telex.model.event import Event
 from telex.model.limits import Limits
-from telex.model.message import Lease, Message
+from telex.model.message import MOVES, Delivery, Event, Lease, Message, State
 from telex.model.roster import TELEX
 from telex.ports.bus import Receipt
-from telex.ports.store import Query, Store
+from telex.ports.store import Query, Store, deliveries_of, events_with_messages
 from telex.testing import EPOCH
 
 EVENTS_MAX = 1_000_000
@@ -135,9 +133,9 @@ class ReplayedDelivery:
 
 async def check(store: Store, witness: SendObserver, limits: Limits, readers: set[str], now: float) -> None:
     """Record all violations. `readers` are the inboxes that were read to the end."""
-    events = await store.events(Query(), EVENTS_MAX)
+    events = await store.read(events_with_messages, Query(), EVENTS_MAX)
     messages = {message.seq: message for _, message in events if message is not None}
-    deliveries = {seq: await store.deliveries(seq) for seq in messages}
+    deliveries = {seq: await store.read(deliveries_of, seq) for seq in messages}
     log = LogCheck(events, messages, deliveries, witness, limits)
     log.compare_deliveries(readers, now)
     log.check_complaints()

@@ -21,11 +21,10 @@ from typing import Any, NamedTuple, cast
 from telex.bus.local import LocalBus
 from telex.client import run_sync
 from telex.model.limits import Limits
-from telex.ports.store import Query, Store
+from telex.ports.store import Query, Store, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.testing.decide_twice import DecideTwice
-from telex.testing.faulty_stores import BUGS
+from telex.testing.faulty_stores import BUGS, DecideTwice
 from telex.testing.sim_invariants import EVENTS_MAX, SendObserver, check
 from telex.testing.sim_team import SimTeam
 from telex.validation.check import CheckPolicy
@@ -54,7 +53,7 @@ def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Simulatio
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))
         _guarded(witness, lambda: run_sync(check(stores[0], witness, limits, team.readers(), clock.now())))
-    events = run_sync(stores[0].events(Query(), EVENTS_MAX))
+    events = run_sync(stores[0].read(events_with_messages, Query(), EVENTS_MAX))
     return SimulationRun(seed, witness.violations, witness.history, Counter(event.kind for event, _ in events))
 
 

@@ -15,19 +15,52 @@ from typing import Any, NoReturn, TypeVar
 
 import apsw
 
-from telex.errors import OutcomeUnknown, StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
+from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreTooNew, StoreUnavailable
 from telex.stores.disk import FileLock, ReserveFile, free_bytes, make_file, open_file, refuse_links, sync_folder
-from telex.stores.sqlite.errors import may_be_kept, ours
 from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
+
+def may_be_stored(error: apsw.Error, undone: bool) -> bool:
+    """May a later recovery find a failed COMMIT? On a full disk its last frame is missing; after a failed sync the log
+    is complete."""
+    return not isinstance(error, apsw.FullError) and (not undone or isinstance(error, apsw.IOError))
+
+
+def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
+    """The error of `telex.errors` for an error of the driver."""
+    match error:
+        case _ if in_doubt:
+            return OutcomeUnknown(f"outcome unknown ({path}: {error}): send again with the same id.")
+        case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+            return StoreFull(f"no room on the disk for {path}: nothing of this was stored; free some space.")
+        case apsw.NotADBError():
+            return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
+        case apsw.CorruptError():
+            return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
+        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
+            return StoreUnavailable("this bus has been closed: open another one.")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreUnavailable(f"{path} is held by another program: try again when it has let go.")
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StoreUnavailable(f"{path} may not be written: check its permissions and those of its folder.")
+        case apsw.CantOpenError():
+            return StoreUnavailable(f"cannot open {path}: check that its folder is there and may be written.")
+        case apsw.IOError():
+            return StoreUnavailable(f"the disk failed under {path} ({error}): nothing of this was stored.")
+        case apsw.SQLError() if "no such table" in str(error):
+            return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
+        case _:
+            raise error  # a bug of ours, not a failure of the environment
+
+
 T = TypeVar("T")
-fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one that leaves the file's times alone
+fdatasync = getattr(os, "fdatasync", os.fsync)
 Row = tuple[Any, ...]
-BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
+BUSY_MILLISECONDS = 30_000  # other tools do not take our lock
 LOG_BYTES_AT_ONCE = 1_048_576
 BALLAST_SECONDS = 0.02
-LOW_BYTES = 16 * 1_048_576  # so little room on the disk that the log is kept short
-LOG_PAGES, LOG_PAGES_LOW = 1_000, 64  # after so many the log is copied into the file: what it holds must fit there
+LOW_BYTES = 16 * 1_048_576  # free on the disk: below this the log is checkpointed early
+LOG_PAGES, LOG_PAGES_LOW = 1_000, 64  # of the log, after which SQLite copies it into the file
 SUFFIXES = ("", "-wal", "-shm", "-journal", "-lock", "-ballast")  # the files of a store
 OPEN_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOFOLLOW
 
@@ -37,8 +70,8 @@ class SqliteConnection:
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
         folder, name = os.path.split(path)
-        self.path = path  # as it was given, for messages
-        self._path = path = os.path.join(os.path.realpath(folder), name)  # wherever the process goes
+        self.path = path  # as given, for error texts
+        self._path = path = os.path.join(os.path.realpath(folder), name)  # the process may change its directory
         self._durable = durable
         self._process, self._thread = os.getpid(), get_ident()
         self._is_closed = False
@@ -53,7 +86,7 @@ class SqliteConnection:
         try:
             try:
                 self._open()
-            except StoreFull:  # even looking takes a little room, and whoever is done must be able to say so
+            except StoreFull:  # opening takes a little space, and acks must be possible
                 if not self._ballast.drop():
                     raise
                 self._open()
@@ -66,9 +99,9 @@ class SqliteConnection:
             self._connection = apsw.Connection(self._path, flags=OPEN_FLAGS)
             self._cursor = self._connection.cursor()
             self._connection.set_busy_timeout(BUSY_MILLISECONDS)
-            # A plan that does not look at the values: otherwise many statements are planned anew for every message.
+            # Otherwise SQLite plans many statements again for every message.
             self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            version = self._version()  # before anything is made beside it: a foreign file is left alone
+            version = self._version()  # before any file is created beside it: another program's database is not touched
             if version > VERSION:
                 raise self._too_new(version)
             self._open_lock()
@@ -83,8 +116,8 @@ class SqliteConnection:
 
     def _open_lock(self) -> None:
         try:
-            found = os.lstat(self._path)
-            self._identity, self._mode = (found.st_dev, found.st_ino), found.st_mode & 0o666
+            status = os.lstat(self._path)
+            self._identity, self._mode = (status.st_dev, status.st_ino), status.st_mode & 0o666
             if self._lock < 0:
                 self._lock = open_file(self._path + "-lock", os.O_RDWR | os.O_CREAT, self._mode)
         except OSError as error:
@@ -97,7 +130,7 @@ class SqliteConnection:
 
     def _version(self) -> int:
         if not self._connection.in_transaction:
-            return self.read_transaction(self._version)  # one moment: another process may be making the store just now
+            return self.read_transaction(self._version)  # one snapshot: another process may be creating the store
         application = self.value("PRAGMA application_id")
         version = int(self.value("PRAGMA user_version"))
         if application == APPLICATION_ID:
@@ -107,7 +140,7 @@ class SqliteConnection:
         raise StoreDamaged(f"{self.path} is a database, but not a Telex store. Nothing was changed.")
 
     def _bring_up_to_date(self) -> None:
-        """Two processes may come here at once; the lock lets one through, and the other finds the work done."""
+        """Migrate under the lock. A second process finds the work done."""
         with FileLock(self._lock):
             if self._version() == 0:
                 self._cursor.execute("PRAGMA journal_mode = WAL")
@@ -134,25 +167,28 @@ class SqliteConnection:
             self._explain(error)
 
     def row(self, sql: str, bindings: Any = ()) -> Row | None:
-        found = self.rows(sql, bindings)
-        return found[0] if found else None
+        rows = self.rows(sql, bindings)
+        return rows[0] if rows else None
 
     def value(self, sql: str, bindings: Any = ()) -> Any:
-        found = self.rows(sql, bindings)
-        return found[0][0] if found else None
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
 
     def read_transaction(self, work: Callable[[], T]) -> T:
-        """Several questions about one moment."""
+        """Run several reads on one snapshot."""
         self._check_process()
-        self.rows("BEGIN")
+        execute = self._cursor.execute
         try:
+            execute("BEGIN")
             return work()
+        except apsw.Error as error:
+            self._explain(error)
         finally:
             if self._connection.in_transaction:  # some failures have ended it already
-                self.rows("ROLLBACK")
+                execute("ROLLBACK")
 
     def data_version(self) -> int:
-        """Another number whenever somebody else has written."""
+        """Changes whenever another connection has written."""
         version: int = self.value("PRAGMA data_version")
         return version
 
@@ -169,14 +205,13 @@ class SqliteConnection:
         return self._connection.changes()
 
     def write_transaction(self, work: Callable[[], T], *, durable: bool = True, may_use_reserve: bool = False) -> T:
-        """Do all of the work or none of it. When it returns, what was `promised` is on disk.
+        """Run the work in a write transaction. A durable one is on disk when this returns.
 
-        On a full disk `may_use_reserve` gives up the reserve file rather than fail: for work that ends something and
-        keeps little.
+        On a full disk, work that `may_use_reserve` deletes the reserve file and runs again.
 
         Raises:
-            OutcomeUnknown: the last step failed, and it may be kept or not.
-            StoreError: nothing of it was kept.
+            OutcomeUnknown: the commit or the sync failed; the work may be stored or not.
+            StoreError: nothing was stored.
         """
         self._check_process()
         if self._is_time_to_look():
@@ -188,11 +223,11 @@ class SqliteConnection:
         except StoreFull:
             if not may_use_reserve:
                 raise
-        self._ballast.drop()  # or another process has done it just now
+        self._ballast.drop()  # unless another process has
         self._limit_log(free_bytes(os.path.dirname(self._path)))
         return self._transact(work, durable)
 
-    def _transact(self, work: Callable[[], T], promised: bool) -> T:
+    def _transact(self, work: Callable[[], T], durable: bool) -> T:
         execute = self._cursor.execute
         with FileLock(self._lock):
             if not self._is_in_place():
@@ -202,35 +237,34 @@ class SqliteConnection:
                 execute("BEGIN IMMEDIATE")
                 for (version,) in execute("PRAGMA user_version"):
                     if version > VERSION:
-                        raise self._too_new(version)  # brought up to date by a later Telex while we had it open
-                done = work()
+                        raise self._too_new(version)  # migrated by a later Telex while we had it open
+                answer = work()
                 committing = True
                 execute("COMMIT")
             except BaseException as error:
                 undone = self._roll_back()
                 if isinstance(error, apsw.Error):
-                    self._explain(error, in_doubt=committing and may_be_kept(error, undone))
+                    self._explain(error, in_doubt=committing and may_be_stored(error, undone))
                 raise
-        if promised:
+        if durable:
             if self._durable:
                 self._sync()
             if not self._is_in_place():
                 raise self._replaced(self.path)
-        return done
+        return answer
 
     def _is_in_place(self) -> bool:
-        """Is the file that SQLite has open the one that others find by its name? It costs a microsecond."""
+        """Is the file that SQLite has open still the one at this path? It costs a microsecond."""
         try:
-            found = os.lstat(self._path)
+            status = os.lstat(self._path)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _open_log(self) -> None:
-        """Before anything is committed: who opens a file after a write to it was lost may never be told of it.
+        """Open the log before anything is committed: a file that is opened after a lost write may report no error.
 
-        SQLite has it open too, from the first look until the store is closed, and nobody removes it before that.
-        Closing ours takes no lock away, since SQLite's locks are on the other two files.
+        SQLite keeps it open until the store is closed. Closing ours drops no lock of SQLite, which locks other files.
         """
         self._close_log()
         try:
@@ -239,7 +273,7 @@ class SqliteConnection:
             raise StoreUnavailable(f"cannot open {self.path}-wal: {error.strerror}") from error
 
     def _sync(self) -> None:
-        """Wait until everything that anybody has committed so far is on disk."""
+        """Wait until every commit so far, of any process, is on disk."""
         name = self.path + "-wal"
         try:
             fdatasync(self._log)
@@ -258,18 +292,16 @@ class SqliteConnection:
         return OutcomeUnknown(say)
 
     def _write_log_again(self) -> None:
-        """After a failed sync the kernel may take what it lost for written, and the next sync would say all is well.
-
-        So it is made to write everything once more. Whoever sends again is then only answered when that has worked.
-        """
+        """Write the log once more after a failed sync, or else the kernel may report the next sync as successful
+        although pages are lost."""
         with FileLock(self._lock):
             try:
-                self._cursor.execute("BEGIN IMMEDIATE")  # somebody who does not take our lock
+                self._cursor.execute("BEGIN IMMEDIATE")  # for processes that do not take our lock
                 at = 0
                 while part := os.pread(self._log, LOG_BYTES_AT_ONCE, at):
                     at += os.pwrite(self._log, part, at)
             except (OSError, apsw.Error):
-                pass  # the outcome is unknown as it is
+                pass  # the outcome is unknown anyway
             finally:
                 self._roll_back()
 
@@ -279,7 +311,7 @@ class SqliteConnection:
             self._log = -1
 
     def _roll_back(self) -> bool:
-        """Was there still something to undo? Then nothing of it was kept."""
+        """True: the transaction was open, and nothing of it is stored."""
         if not self._connection.in_transaction:
             return False
         try:
@@ -289,7 +321,7 @@ class SqliteConnection:
         return True
 
     def _is_time_to_look(self) -> bool:
-        """After the room on the disk, that is: looking costs as much as a row, so it is not done for every write."""
+        """Check the free space now? It costs as much as a row, so not for every write."""
         now = time.monotonic()
         if now - self._looked_at < BALLAST_SECONDS:
             return False
@@ -307,14 +339,14 @@ class SqliteConnection:
     # --- a full disk -------------------------------------------------------------------------------------------------
 
     def hold_ballast(self) -> bool:
-        """Keep some room aside for the day when the disk is full. False: that day has come."""
+        """Create the reserve file, if it is missing. False: the disk is full."""
         free = free_bytes(os.path.dirname(self._path))
         self._limit_log(free)
         return self._ballast.hold(free, self._mode)
 
     def _limit_log(self, free: float) -> None:
-        """Keep the log short on a disk that is nearly full: SQLite copies it into the file now and then, and what it
-        holds must find room there. Where it cannot, it is not tried, which would only take the room that acks need."""
+        """Keep the log short on a disk that is nearly full: at a checkpoint its pages must fit into the file. If they
+        do not, there is no checkpoint, which would use the space that acks need."""
         pages = LOG_PAGES
         if free <= LOW_BYTES:
             grows = self.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
@@ -336,4 +368,4 @@ class SqliteConnection:
             self._lock = -1
 
     def _explain(self, error: apsw.Error, *, in_doubt: bool = False) -> NoReturn:
-        raise ours(error, self.path, in_doubt) from error
+        raise store_error(error, self.path, in_doubt) from error

@@ -1,6 +1,6 @@
-"""Maintenance of the store: indexing, forgetting ids, idle conversations, pruning; in small steps, never during a send.
+"""Maintenance of the store in small steps: indexes, old ids, idle conversations, retention.
 
-The progress of each is a mark: the number of the last message it has processed.
+The progress of each is a mark: the number of the last message or event it has processed.
 """
 
 import json
@@ -8,27 +8,26 @@ from itertools import takewhile
 
 from telex.model.digest import number_of
 from telex.model.event import Event
+from telex.stores.sqlite.caches import IDS, INDEXED, put_in
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import IDS, INDEXED, put_in
 from telex.stores.sqlite.reads import CORRELATION, TOLD
-from telex.stores.sqlite.rows import Row, first_delivery, last_delivery
-from telex.stores.sqlite.schema import DELIVERY_BITS
+from telex.stores.sqlite.schema import DELIVERY_BITS, Row, first_delivery, last_delivery
 from telex.stores.sqlite.transaction import SqliteTransaction
 
-BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
+BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, with and without work left
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
 _STILL_SAME = "SELECT seq, id FROM messages WHERE seq > ? AND seq <= ? AND at >= ? AND refused = 0"
 _DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
 _LAST_EVENT = "SELECT max(e.at) FROM told t JOIN events e ON e.seq = t.seq WHERE t.message = ?"
-AHEAD_SECONDS_MAX = 86_400.0  # what is further ahead was written by a clock gone wrong
-EVENTS_EACH = 4  # events that a message usually has: so many more of them are indexed in a step
+AHEAD_SECONDS_MAX = 86_400.0  # a later time was written by a wrong clock
+EVENTS_EACH = 4  # events that a message usually has
 _STILL_OPEN = f"""SELECT count(*) FROM known k JOIN deliveries d
 ON d.seq BETWEEN (k.seq << {DELIVERY_BITS}) AND ((k.seq + 1) << {DELIVERY_BITS}) - 1
 WHERE k.number = ? AND d.state < 2"""
 
 
 def is_due(file: SqliteConnection, now: float) -> bool:
-    """Has nobody tidied for a while? Every process would, and one is enough. A clock set back does not stop it."""
+    """Is the last step of any process long enough ago? A clock that was set back does not stop it."""
     due = float(file.value("SELECT value FROM marks WHERE name = 'tidy'") or 0.0)
     return not due - IDLE_SECONDS <= now < due
 
@@ -41,7 +40,7 @@ def next_time(file: SqliteConnection, now: float, done: int, limit: int) -> None
 def is_anything_to_do(
     file: SqliteConnection, now: float, same_since: float, keep_since: float, silent_since: float
 ) -> bool:
-    """Asked before anything is written: a write would wake everybody who waits."""
+    """Checked before anything is written, because a write wakes all waiting readers."""
     last = file.value("SELECT max(seq) FROM messages") or 0
     if min(_mark(file, "known"), _mark(file, "texts")) < last:
         return True
@@ -55,7 +54,7 @@ def is_anything_to_do(
 
 
 def index(file: SqliteConnection, limit: int) -> int:
-    """Make the next messages findable by id and conversation."""
+    """Index the next messages by id and conversation."""
     rows = file.rows(_BEFORE, (_mark(file, "known"), limit))
     numbers = []
     for seq, id_, correlation, _ in rows:
@@ -69,7 +68,7 @@ def index(file: SqliteConnection, limit: int) -> int:
 
 
 def index_events(file: SqliteConnection, limit: int) -> int:
-    """Make the next events findable by their message."""
+    """Index the next events by their message."""
     rows = file.rows("SELECT seq, message FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, TOLD), limit))
     told = sorted((message, seq) for seq, message in rows if message is not None)
     file.run_many("INSERT OR IGNORE INTO told VALUES (?, ?)", told)
@@ -79,7 +78,7 @@ def index_events(file: SqliteConnection, limit: int) -> int:
 
 
 def index_texts(file: SqliteConnection, limit: int) -> int:
-    """Make the words of the next messages findable."""
+    """Add the next messages to the full-text index."""
     rows = file.rows("SELECT seq, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, "texts"), limit))
     texts = [(seq, raw.decode("utf-8", "replace")) for seq, raw in rows]
     file.run_many("INSERT INTO texts (rowid, body) VALUES (?, ?)", texts)
@@ -89,8 +88,8 @@ def index_texts(file: SqliteConnection, limit: int) -> int:
 
 
 def forget_ids(file: SqliteConnection, same_since: float, now: float, limit: int) -> int:
-    """Ids that are out of the window: `known` has them all. Those that are not in `recent` yet need not go in, except
-    those that are passed over, from a clock gone wrong: they are still in the window."""
+    """Delete ids that are out of the deduplication window from `recent`. Later ids of a wrong clock are still in the
+    window, and are inserted."""
     rows, last = _older(file, "recent", same_since, now, limit)
     upto = min(last, _mark(file, "known"))
     old = [(number_of(id_), seq) for seq, id_, *_ in rows if seq <= upto]
@@ -105,9 +104,9 @@ def forget_ids(file: SqliteConnection, same_since: float, now: float, limit: int
 
 
 def mark_idle(file: SqliteConnection, tx: SqliteTransaction, now: float, silent_since: float, limit: int) -> int:
-    """A conversation whose last message is that old is over; whatever in it is still open is said."""
+    """Record conversations whose last message is that old, with the number of open deliveries."""
     if _mark(file, "known") < (file.value("SELECT max(seq) FROM messages") or 0):
-        return 0  # a later message might not be findable yet
+        return 0  # a later message may not be indexed yet
     rows, passed = _older(file, "silent", silent_since, now, limit)
     for seq, _, correlation, _ in rows:
         if not correlation:
@@ -123,9 +122,9 @@ def mark_idle(file: SqliteConnection, tx: SqliteTransaction, now: float, silent_
 
 
 def prune(file: SqliteConnection, keep_since: float, now: float, limit: int) -> int:
-    """Remove what nothing has happened to for as long as the record is kept. What still waits is never removed."""
+    """Delete messages whose last event is older than the retention. Open ones and those of a topic stay."""
     if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
-        return 0  # something may have happened to it that is not findable yet
+        return 0  # a later event may not be indexed yet
     place = _mark(file, "pruned")
     rows, passed = _older(file, "pruned", keep_since, now, limit)
     gone = 0
@@ -135,13 +134,13 @@ def prune(file: SqliteConnection, keep_since: float, now: float, limit: int) -> 
         if waits or file.value("SELECT 1 FROM asks WHERE message = ?", (seq,)):
             continue
         if file.value("SELECT 1 FROM topics WHERE seq = ?", (seq,)):
-            continue  # the book is told from it, however old it is
+            continue  # the work state is folded from it
         if (file.value(_LAST_EVENT, (seq,)) or 0.0) >= keep_since:
             continue
         _remove(file, seq, id_, correlation, bounds)
         gone += 1
     if passed or place:
-        _set_mark(file, "pruned", passed)  # at the end, begin again with what had to stay
+        _set_mark(file, "pruned", passed)  # at the end, start again with those that stayed
     return gone + _prune_loose_events(file, keep_since, limit)
 
 
@@ -155,13 +154,13 @@ def _remove(file: SqliteConnection, seq: int, id_: str, correlation: str | None,
     last = "(SELECT max(seq) FROM events)"
     file.run(f"DELETE FROM events WHERE seq IN (SELECT seq FROM told WHERE message = ?) AND seq < {last}", (seq,))
     file.run("DELETE FROM told WHERE message = ?", (seq,))
-    # The last event stays, whatever it is: the next number is one above it, and no number is used twice.
+    # The last event stays: the next number is one above it, and no number is used twice.
     file.run(f"DELETE FROM events WHERE seq = ? AND seq < {last}", (seq,))
     file.run("DELETE FROM messages WHERE seq = ?", (seq,))
 
 
 def _prune_loose_events(file: SqliteConnection, keep_since: float, limit: int) -> int:
-    """Events without a message: who joined, who left."""
+    """Delete old events without a message."""
     file.run(
         """DELETE FROM events WHERE seq IN (
              SELECT e.seq FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)
@@ -173,10 +172,10 @@ def _prune_loose_events(file: SqliteConnection, keep_since: float, limit: int) -
 
 
 def _older(file: SqliteConnection, mark: str, moment: float, now: float, limit: int) -> tuple[list[Row], int]:
-    """The next messages from before that moment, and the number to go on from.
+    """The next messages from before that moment, and the number to continue from.
 
-    The first that is younger stops it, so that nothing is passed over; but not one from the future, which a wrong clock
-    has written: it would stop it for good.
+    The first younger message ends the step. One from the future, written by a wrong clock, is passed over, since it
+    would block all later steps.
     """
     rows = file.rows(_BEFORE, (_mark(file, mark), limit))
     seen = list(takewhile(lambda row: row[3] < moment or row[3] > now + AHEAD_SECONDS_MAX, rows))

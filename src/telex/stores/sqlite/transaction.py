@@ -1,4 +1,4 @@
-"""Write transaction of the SQLite store: rows gathered for several jobs, written table by table.
+"""Write transaction of the SQLite store: decisions, leases and settlements, written table by table.
 
 Jobs that arrive together share one transaction and one commit, so a group of sends costs four statements and not four
 for each. Rows wait in lists until the commit or until a job reads, whichever comes first: a read sees everything that
@@ -12,30 +12,35 @@ from typing import Any, NamedTuple
 import apsw
 
 from telex.errors import StoreError
-from telex.model.delivery import AT_ONCE, Delivery
+from telex.model.delivery import AT_ONCE, MOVES, OPEN
 from telex.model.digest import number_of
-from telex.model.event import COMING_AND_GOING, Event
-from telex.model.message import Message, NewMessage, WorkChange
+from telex.model.event import Event
+from telex.model.message import Lease, NewMessage, WorkChange
 from telex.model.roster import Member
-from telex.ports.store import ROSTER, EarlierMessage, PendingRequest
-from telex.stores.sqlite import reads
+from telex.ports.store import ROSTER, EarlierMessage, LeaseRequest, PendingRequest, Settlement, SettleResult
+from telex.stores.sqlite.caches import INDEXED, InboxQuota, PrefetchResult, RecentIds, put_in
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import INDEXED, PrefetchResult, RecentIds, prefetch_ids, put_in
-from telex.stores.sqlite.quota import InboxQuota
-from telex.stores.sqlite.rows import (
+from telex.stores.sqlite.reads import SqliteReads
+from telex.stores.sqlite.schema import (
+    CODES,
+    DELIVERY,
+    DELIVERY_BITS,
     INSERT_ASK,
     INSERT_DELIVERIES,
     INSERT_DELIVERY,
     INSERT_EVENT,
     INSERT_MESSAGE,
     INSERT_TOPIC,
+    LEASED,
+    MESSAGE,
     STANDING,
     STORED,
     Row,
+    delivery_of,
     first_delivery,
     last_delivery,
+    leased_of,
 )
-from telex.stores.sqlite.schema import DELIVERY_BITS
 
 # One statement, because every transaction asks all of it while other processes wait for the lock.
 _BEGIN = f"""SELECT (SELECT max(seq) FROM events), ({INDEXED}),
@@ -45,13 +50,19 @@ _COUNT_OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inb
 _SEEN = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
 _EXPIRE_REQUEST = "DELETE FROM asks WHERE message = ? AND attempts = ?"
 _REPEAT_REQUEST = "UPDATE asks SET due_at = ?, attempts = attempts + 1 WHERE message = ? AND attempts = ?"
+_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
+WHERE d.state = 0 AND d.inbox = ? AND d.due_at <= ? ORDER BY d.rank, d.seq LIMIT ?"""
+_ONE_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
+WHERE d.seq = ? AND d.state = 0 AND d.due_at <= ?"""
+_TAKE = f"UPDATE deliveries SET state = {LEASED}, due_at = ?, attempts = ?, fence = ?, holder = ? WHERE seq = ?"
+_ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
 JOINED_FROM = 8  # messages to one inbox each: SQLite then copies their deliveries from the message rows
 
 
 class WriteJob(NamedTuple):
     """One caller's part of a write transaction."""
 
-    work: Callable[[Any], Any]  # called with the SqliteTransaction; may run again in another transaction
+    work: Callable[[Any], Any]  # called with the transaction; may run again in another one
     durable: bool = True  # synced to disk before the caller gets its answer
     may_use_reserve: bool = False  # may use the space that is reserved for a full disk
     prefetch_id: str | None = None  # message id whose earlier use is looked up for the whole group at once
@@ -64,72 +75,13 @@ class FailedJob(NamedTuple):
     error: Exception
 
 
-class SqliteReads:
-    """Reads that a decision needs, on one snapshot of the file."""
-
-    def __init__(self, file: SqliteConnection, position: int) -> None:
-        self.file = file
-        self.position = position  # the number of the last event; in a transaction, of the last one before it
-        self.changed: list[str] = []  # written in this transaction: names of topics, and ROSTER for each member
-        self.snapshots: list[tuple[str, int, str]] = []  # to be saved after a read
-
-    def flush(self) -> None:
-        """Write the gathered rows, so that the next read sees them. Outside a transaction there are none."""
-
-    def topics_since(self, position: int) -> list[str]:
-        self.flush()
-        return reads.topics_since(self.file, position)
-
-    def roster_changed_since(self, position: int) -> bool:
-        self.flush()
-        return reads.any_event_since(self.file, position, COMING_AND_GOING)
-
-    def members(self) -> list[Member]:
-        return reads.members(self.file)
-
-    def find(self, id: str) -> list[Message]:
-        self.flush()
-        return reads.find(self.file, id)
-
-    def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        self.flush()
-        return reads.pending_requests(self.file, id, correlation, types)
-
-    def held(self, holder: str) -> list[Message]:
-        self.flush()
-        return reads.held(self.file, holder)
-
-    def deliveries(self, message: int) -> list[Delivery]:
-        self.flush()
-        return reads.deliveries(self.file, message)
-
-    def story(self, message: int) -> list[Event]:
-        self.flush()
-        return reads.story(self.file, message)
-
-    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        self.flush()
-        return reads.topic(self.file, name, after)
-
-    def topics(self, kind: str) -> list[str]:
-        self.flush()
-        return reads.topics(self.file, kind)
-
-    def snapshot(self, topic: str) -> tuple[int, str] | None:
-        return reads.snapshot(self.file, topic)
-
-    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
-        self.snapshots.append((topic, seq, text))
-
-
 class SqliteTransaction(SqliteReads):
     def __init__(
         self, file: SqliteConnection, recent_ids: RecentIds, quota: InboxQuota, forget: Callable[[], None]
     ) -> None:
         last, indexed, self.any_stopped = file.rows(_BEGIN)[0]
-        super().__init__(file, int(last or 0))
+        super().__init__(file)
+        self.position = int(last or 0)
         self._recent_ids, self.quota = recent_ids, quota
         self._forget = forget  # empties the caches when a job has failed
         self.indexed = int(indexed)
@@ -173,11 +125,14 @@ class SqliteTransaction(SqliteReads):
         self._pending = [row for row in self._pending if row[0] < first]
         self._events = [row for row in self._events if row[0] < first]
         self._topics = [row for row in self._topics if row[1] < first]
-        kept = (*self.stored, *self._pending)  # the job may have put its own message in the place of an earlier one
-        self._accepted = {(one.sender, one.id): (one, seq) for seq, one in kept if one.kind == "accepted"}
+        left = (*self.stored, *self._pending)  # the job may have replaced an earlier message of the same id
+        self._accepted = {(new.sender, new.id): (new, seq) for seq, new in left if new.kind == "accepted"}
         del self.changed[self._job_changed :]
         self.quota.recount()
         self._forget()
+
+    def need_index(self, mark: str) -> None:
+        """A decision cannot wait for an index: it looks through everything that is not indexed."""
 
     def flush(self) -> None:
         if not (self._pending or self._events or self._deliveries or self._topics):
@@ -235,7 +190,7 @@ class SqliteTransaction(SqliteReads):
         if not self._caught_up:
             self._catch_up()
         if ahead is None or ahead.indexed != self._recent_ids.indexed:
-            ahead = prefetch_ids(self.file, self._recent_ids, ids)
+            ahead = self._recent_ids.look_up(self.file, ids)
         self.id_numbers |= ahead.numbers
         self._earlier |= ahead.earlier
         if not self._recent_ids.knows_none_of(ids):
@@ -308,9 +263,13 @@ class SqliteTransaction(SqliteReads):
                 self.record(Event(0, message.at, "answered", message.sender, request, detail=f'{{"by": {seq}}}'))
 
     def record(self, event: Event) -> int:
+        return self._add_event(event[1:])
+
+    def _add_event(self, row: Row) -> int:
+        """Number an event: the columns of its row but the first."""
         seq = self.next
         self.next = seq + 1
-        self._events.append((seq, *event[1:]))
+        self._events.append((seq, *row))
         return seq
 
     def upsert_member(self, member: Member, event: Event) -> None:
@@ -349,24 +308,63 @@ class SqliteTransaction(SqliteReads):
         last, rank = self.file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
         for number, inbox in enumerate(inboxes, last + 1):
             self._deliveries.append((number, request.message, inbox, rank, STORED, AT_ONCE))
-            self.record(
-                Event(
-                    0,
-                    at,
-                    kind="request-repeated",
-                    agent=None,
-                    message=request.message,
-                    delivery=number,
-                    inbox=inbox,
-                    detail=detail,
-                )
-            )
+            repeated = Event(0, at, "request-repeated", None, request.message, detail=detail)
+            self.record(repeated._replace(delivery=number, inbox=inbox))
         if due_at is None:
             self.record(Event(0, at, "expired", None, request.message, detail=detail))
         for report in reports:
             self.append(report)
         self.quota.add(inboxes)
         return True
+
+    # --- leases and settlements ---------------------------------------------------------------------------------------
+
+    def lease(self, request: LeaseRequest) -> list[Lease]:
+        """Lease what is due. Messages of the same transaction are not offered yet: nothing is flushed for that."""
+        inboxes, now, until, limit = request.inboxes, request.now, request.until, request.limit
+        if self.has_stopped(request.holder):
+            return []
+        if request.only:
+            due = [row for seq in request.only for row in self.file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
+        else:
+            due = [row for inbox in inboxes for row in self.file.rows(_DUE, (inbox, now, limit))]
+        due.sort(key=lambda row: (row[3], row[0]))
+        leases = [leased_of(row, until) for row in due[:limit]]
+        self.write_many(
+            _TAKE, [(until, lease.attempt, lease.fence, request.holder, lease.delivery) for lease in leases]
+        )
+        for lease in leases:
+            detail = f'{{"until": {until!r}, "attempt": {lease.attempt}}}'
+            row = (now, "leased", request.holder, lease.message.seq, lease.delivery, lease.inbox, detail)
+            self._add_event(row)
+            if request.extra_event is not None and (event := request.extra_event(lease)) is not None:
+                self.record(event)
+        return leases
+
+    def settle(self, settlement: Settlement) -> SettleResult:
+        row = self.file.row(_ONE, (settlement.delivery,))
+        if row is None:
+            return SettleResult(False, None)
+        delivery = delivery_of(row)
+        if not settlement.holds_for(delivery):
+            return SettleResult(False, delivery)
+        assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
+        now = settlement.applied_to(delivery)
+        self.write(
+            "UPDATE deliveries SET state = ?, due_at = ?, attempts = ?, holder = ? WHERE seq = ?",
+            (CODES[now.state], now.due_at, now.attempts, now.holder, now.seq),
+        )
+        of_delivery = (delivery.message, delivery.seq, delivery.inbox, settlement.detail)
+        self._add_event((settlement.at, settlement.kind, settlement.agent, *of_delivery))
+        if settlement.becomes in OPEN and delivery.state not in OPEN:
+            self.quota.add((delivery.inbox,))
+        for report in settlement.reports:
+            self.append(report)
+        if settlement.release:
+            self.write("DELETE FROM asks WHERE message = ?", (delivery.message,))
+        return SettleResult(True, now)
+
+    # --- helpers -----------------------------------------------------------------------------------------------------
 
     @cached_property
     def data_version(self) -> int:
@@ -390,3 +388,18 @@ class SqliteTransaction(SqliteReads):
     def has_stopped(self, name: str) -> bool:
         sql = "SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL"
         return bool(self.any_stopped) and self.file.row(sql, (name,)) is not None
+
+
+def returned_lease(lease: Lease, holder: str, now: float) -> Settlement:
+    """The reader disconnected before it got the lease: the attempt does not count."""
+    return Settlement(
+        delivery=lease.delivery,
+        was="leased",
+        becomes="stored",
+        at=now,
+        kind="returned",
+        agent=holder,
+        fence=lease.fence,
+        due_at=AT_ONCE,
+        attempts=lease.attempt - 1,
+    )

@@ -20,7 +20,7 @@ from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Lease, Message
 from telex.ports.bus import MessageHistory
-from telex.ports.trace_context import TRACEPARENT, as_traceparent
+from telex.ports.environment import TRACEPARENT, as_traceparent
 from telex.protocol import decoded, made, plain
 from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Receive, Scope, Send
