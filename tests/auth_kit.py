@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.model.hub_limits import HubLimits
+from telex.model.limits import HubLimits
 from telex.surfaces.http.allowed_hosts import places
 from telex.surfaces.http.asgi import App, Receive, Scope, Send, reply
 from telex.surfaces.http.caller import caller_of

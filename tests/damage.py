@@ -28,8 +28,8 @@ from telex.dialects.schema import (
     Tree,
 )
 from telex.dialects.write import write
-from telex.model.json_path import join, path_of
 from telex.model.limits import LIMITS
+from telex.model.text import join, path_of
 from telex.testing.strategies import bodies, messages
 
 Steps = tuple[str | int, ...]

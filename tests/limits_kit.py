@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.asgi import Receive, Scope, Send, reply
 from telex.surfaces.http.problem import HttpResponse
 from telex.surfaces.http.token_file import TokenFile

@@ -19,7 +19,7 @@ import pytest
 from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
 from telex.connection import connect
-from telex.model.hub_limits import HUB_LIMITS
+from telex.model.limits import HUB_LIMITS
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
 from telex.surfaces.http.allowed_hosts import places

@@ -17,8 +17,8 @@ from telex.dialects.timestamps import Flaw
 from telex.dialects.write import write
 from telex.generate.codes import CodeExample, bus_explanations, check_explanations, explanations, raw
 from telex.generate.codes_page import code_page, refusals_page, severities
-from telex.model.event import KINDS
 from telex.model.finding import Finding, refusals
+from telex.model.message import KINDS
 from telex.validation.check import NEVER_PASSED, REPAIRS, CheckPolicy, check
 from tests.test_cli_process import modules_loaded_by
 

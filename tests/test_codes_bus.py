@@ -13,9 +13,9 @@ from telex.delivery.routing import role_at, route
 from telex.errors import LeaseLost
 from telex.generate.codes import bus_explanations
 from telex.generate.codes_page import code_page
-from telex.model.delivery import Delivery
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
+from telex.model.message import Delivery
 from telex.model.roster import Member, roster_of
 from telex.ports.store import SettleResult
 from telex.stores.memory import MemoryStore

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.model.escalation import Escalation
 from telex.model.roster import Member
+from telex.model.work import Escalation
 from telex.validation.check import CheckPolicy, check
 from tests.bus_team import OpenTeam, Team, codes, flow, open_team, speech_of, team
 from tests.proofs import proves

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from telex.delivery.escalation_chain import with_events
+from telex.bus.escalate import with_events
 from telex.dialects.registry import BUILT_IN
-from telex.model.escalation import Escalation
+from telex.model.work import Escalation
 from telex.work import reducer
 from tests.bus_team import QUICK, Team, empty_store, speech_of
 from tests.proofs import proves

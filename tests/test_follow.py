@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus import follow as following
+from telex.bus import notify as following
 from telex.bus.local import LocalBus
 from telex.config import Settings
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.ports.store import EVERYTHING, Changes, Query
 from tests.proofs import proves
 from tests.test_shared_notify import NOTE, hub, run

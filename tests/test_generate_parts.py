@@ -8,8 +8,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.generate import page_parts as made
 from telex.generate.__main__ import write_files
 from telex.generate.page_parts import DELIVERY_PAGE, END, events_table, filled, moves_diagram, parts, priorities_table
-from telex.model.delivery import MOVES, STATES
-from telex.model.event import KINDS
+from telex.model.message import KINDS, MOVES, STATES
 
 ROOT = Path(__file__).parent.parent
 PAGE = f"# By hand\n\n<!-- made: one -->\nold\n{END}\n\nBy hand too.\n"

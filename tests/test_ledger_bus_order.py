@@ -6,8 +6,7 @@ import pytest
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import LeaseLost
-from telex.model.delivery import MOVES
-from telex.model.message import Lease
+from telex.model.message import MOVES, Lease
 from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, open_team, speech, team
 from tests.proofs import proves
 from tests.tables import VERSIONS

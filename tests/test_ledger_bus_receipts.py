@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from telex.errors import NotFound
-from telex.model.delivery import MEANINGS, STATES
 from telex.model.finding import refusals
+from telex.model.message import MEANINGS, STATES
 from tests.bus_team import NOTE, Shell, Team, flow, open_team, shell, team
 from tests.proofs import proves
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.ports.store import Query
 from tests.bus_team import NOTE, Shell, Team, flow, open_team, shell, team
 from tests.proofs import proves

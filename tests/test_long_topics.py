@@ -16,8 +16,8 @@ from telex.dialects.rule_evaluation import set_path
 from telex.model.contracts import ContractIndex
 from telex.model.finding import Finding
 from telex.model.roster import Member, Roster
-from telex.model.shutdown import NO_SHUTDOWNS
 from telex.model.task_states import TASK_STATES, TaskHistory, TaskState, TaskStateMachine, TaskStep, standing
+from telex.model.work import NO_SHUTDOWNS
 from telex.protocol.codec import made, plain
 from telex.protocol.verbs import work_state_kinds
 from telex.work import reducer

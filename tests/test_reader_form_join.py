@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.config.loader import read
-from telex.delivery.dialect_versions import understood
+from telex.delivery.membership import understood
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
-from telex.model.dialect_version import choice_of
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.roster import Member
+from telex.model.roster import Member, choice_of
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.cli_bus_kit import Telex, telex
 from tests.proofs import proves

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from telex.delivery.reader_form import rendering_for
+from telex.bus.render import rendering_for
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.model.message import Lease

@@ -12,8 +12,8 @@ from telex.delivery import validator_cache
 from telex.delivery.routing import Participants, route
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
-from telex.model.event import Event
 from telex.model.finding import Finding
+from telex.model.message import Event
 from telex.model.roster import Member, roster_of
 from telex.replay import team
 from telex.replay.reader import LogEntry, line_reader

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.model.event import Event
 from telex.model.finding import Finding, refusals
+from telex.model.message import Event
 from telex.replay.reader import LogEntry, of_store
 from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy

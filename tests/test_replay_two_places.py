@@ -11,7 +11,7 @@ from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.dialects.toml.loader import declare
-from telex.model.event import Event
+from telex.model.message import Event
 from telex.replay.reader import LogEntry, of_store
 from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
 from telex.model.finding import Finding
-from telex.model.shutdown import NO_SHUTDOWNS, ShutdownState
+from telex.model.work import NO_SHUTDOWNS, ShutdownState
 from telex.work import reducer
 from tests.bus_team import QUICK, Team, codes, empty_store, speech_of
 from tests.proofs import proves

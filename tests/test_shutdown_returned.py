@@ -96,7 +96,7 @@ def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: py
     async def killed(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr("telex.bus.inbox_withdrawal.return_messages", killed)
+    monkeypatch.setattr("telex.bus.maintenance.return_messages", killed)
     with pytest.raises(Killed):
         agrees(team, "ada", "stop-1")
     monkeypatch.undo()

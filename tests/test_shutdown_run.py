@@ -8,7 +8,7 @@ from telex.client import SyncBus
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.errors import InvalidValue, LeaseLost, NotAMember
 from telex.model.roster import Member
-from telex.model.shutdown import ShutdownReport
+from telex.model.work import ShutdownReport
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.proofs import proves
 from tests.shutdown_kit import PHASE, agrees, asked, joined, reply, states

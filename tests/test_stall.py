@@ -5,7 +5,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.model.stall import WHYS, Stall, Wait
+from telex.model.work import WHYS, Stall, Wait
 from telex.trace.stall_mermaid import render
 from telex.work.stall import IdleInbox, PendingApproval, components, graph_of, quoted, stalls
 from tests.proofs import proves

@@ -10,7 +10,7 @@ import pytest
 
 from telex.client import SyncBus
 from telex.dialects.registry import BUILT_IN
-from telex.model.stall import Deadlock
+from telex.model.work import Deadlock
 from telex.validation.check import CheckPolicy, check
 from telex.work import reducer
 from telex.work.blockers import KIND

@@ -7,23 +7,19 @@ thread, and nothing to import. Each thread opens a bus of its own.
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from telex.bus import iterate_sync
+from telex.bus import run_sync as run_sync  # callers that run a bus by hand take it from here
 from telex.bus.local import LocalBus
-from telex.bus.run_sync import iterate_sync
-from telex.bus.run_sync import run_sync as run_sync  # whoever drives a bus by hand takes it from here
 from telex.bus.send import Raw
-from telex.model.delivery import Delivery
-from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, NewMessage, Rendering
+from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict  # whoever only sends does without
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownReport
-    from telex.model.stall import Stall
+    from telex.model.work import Escalation, ShutdownReport, Stall
 
 
 class SyncBus:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from telex.bus.run_sync import run_sync
+from telex.bus import run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
@@ -95,7 +95,7 @@ class Connection:
         clock.begin_after(run_sync(store.latest_at()))
         waiting = Notifier
         if grouped:
-            from telex.bus.shared_notify import SharedNotifier
+            from telex.bus.notify import SharedNotifier
 
             waiting = SharedNotifier
         evidence = evidence_beside(store_path(self._where, settings), settings, aside=grouped)
@@ -118,8 +118,8 @@ class Connection:
 @contextmanager
 def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
     """As much of a bus as a guard needs. It starts in half the time, and is started for every file."""
+    from telex.bus.context import TeamState, default_roles
     from telex.bus.guard import WriteGuard
-    from telex.bus.team_state import TeamState, default_roles
 
     clock, store = SteadyClock(), open_store(where, settings)
     dialects = {dialect.name: dialect for dialect in settings.dialects()}

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 
 from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest
+from telex.bus.decision import SendRequest
 from telex.dialects.registry import by_name
 from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.model.contracts import SCOPE_CHANGE
-from telex.model.dialect_version import choice_of
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
-from telex.model.roster import HUMAN, Member, Roster
-from telex.model.suggestion import nearest
+from telex.model.roster import HUMAN, Member, Roster, choice_of
+from telex.model.text import ROOT, nearest
 from telex.validation.authorization import may_send, normalised
 from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
 from telex.work.compose import HeaderFields, compose

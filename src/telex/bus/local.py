@@ -1,26 +1,23 @@
-"""The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
+"""The verbs of the work: what was agreed, who may write what, what waits for an answer, who waits for whom.
+
+Each is imported when it is first used: a send needs none of them.
+"""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from telex.bus import maintenance, queries, receive
-from telex.bus.arguments import count, searched, seconds
-from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest
-from telex.bus.failure_notices import MAY_ANSWER, keep_request_open
-from telex.bus.follow import follow_events
-from telex.bus.inbox_withdrawal import return_messages
-from telex.bus.notify import Notifier
+from telex.bus.context import BusContext, count, searched, seconds
+from telex.bus.decision import SendRequest
+from telex.bus.maintenance import MAY_ANSWER, keep_request_open, return_messages, run_maintenance
+from telex.bus.notify import Notifier, follow_events
 from telex.bus.send import Raw, Sender, as_bytes
-from telex.bus.work_api import WorkApi
 from telex.delivery import lifecycle
 from telex.errors import NotFound, RequestFailed, RequestTimedOut, StoreError
-from telex.model.delivery import OPEN, Delivery
-from telex.model.event import BRINGING, Event, detail_of
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, NewMessage, Rendering
+from telex.model.message import BRINGING, OPEN, Delivery, Event, Lease, Message, NewMessage, Rendering, detail_of
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
 from telex.ports.clock import Clock
@@ -28,6 +25,98 @@ from telex.ports.evidence import Evidence
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, LeaseRequest, Query, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
+
+if TYPE_CHECKING:
+    from telex.model.contracts import PathVerdict
+    from telex.model.work import Escalation, ShutdownReport, Stall
+
+
+class WorkApi:
+    """A part of the bus; see `telex.ports.bus.Bus` for what each verb does."""
+
+    _context: BusContext
+    _waiting: Notifier
+    _sender: Sender
+
+    async def work_state(self, kind: str) -> dict[str, Any]:
+        from telex.work.reducer import copy_state
+
+        states = await self._context.topics_of_kind(kind)
+        return {topic: copy_state(topic, state) for topic, state in states.items()}
+
+    async def guard(
+        self,
+        paths: Sequence[str],
+        *,
+        agent: str,
+        role: str | None = None,
+        plan: str | None = None,
+        resolve: Callable[[str], str | None] | None = None,
+    ) -> "list[PathVerdict]":
+        from telex.bus.guard import WriteGuard, guard
+
+        context = self._context
+        gate = WriteGuard(context.store, context.clock, context.team, context.dialects, context.limits)
+        return await guard(gate, paths, agent, role, plan, resolve)
+
+    async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
+        from telex.bus.escalate import escalations
+
+        await run_maintenance(self._context)
+        return await escalations(self._context, answered=answered)
+
+    async def stall(self) -> "Stall":
+        from telex.bus.stall import stall
+
+        await run_maintenance(self._context)
+        return await stall(self._context)
+
+    async def approve(
+        self,
+        id: str,
+        *,
+        approved: bool,
+        reason: str,
+        agent: str = HUMAN,
+        role: str | None = None,
+        conditions: Sequence[str] = (),
+        modifications: Sequence[str] = (),
+    ) -> Receipt:
+        from telex.bus.approve import answer_to
+
+        context = self._context
+        request = await answer_to(
+            context,
+            id,
+            agent,
+            approved=approved,
+            reason=reason,
+            conditions=conditions,
+            modifications=modifications,
+            role=role,
+        )
+        if isinstance(request, Finding):
+            return Receipt(False, id, "refused", findings=(request,))
+        receipt = await self._sender.send(request)
+        self._waiting.nudge()
+        return receipt
+
+    async def shut_down(
+        self,
+        *,
+        agent: str,
+        reason: str,
+        deadline: float = 60.0,
+        team: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+    ) -> "ShutdownReport":
+        from telex.bus.shutdown import shut_down
+
+        report = await shut_down(self._context, self._waiting, agent, reason, deadline, team, force, wait)
+        self._waiting.nudge()
+        return report
+
 
 FAR_AWAY = 1e12  # a moment that never comes
 
@@ -245,7 +334,7 @@ class LocalBus(WorkApi):
     ) -> Member | Finding:
         context, reads = self._context, tuple(dialects)
         if reads:
-            from telex.delivery.dialect_versions import understood
+            from telex.delivery.membership import understood
 
             found = [understood(one, context.dialects.values(), context.limits) for one in reads]
             finding = next((one for one in found if isinstance(one, Finding)), None)

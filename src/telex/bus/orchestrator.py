@@ -15,10 +15,9 @@ from telex.dialects.parse.reader import read
 from telex.dialects.schema import TYPE
 from telex.dialects.write import write
 from telex.errors import InvalidValue, LeaseLost, NotFound
-from telex.model.dialect_version import choice_of
 from telex.model.limits import LIMITS
 from telex.model.message import Lease, Message
-from telex.model.roster import HUMAN, ONE_OF_ROLE
+from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
 from telex.work.pipeline.dispatch_text import dispatch_text

@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 
-from telex.bus.arguments import TURN_SECONDS_MIN, count, seconds
-from telex.bus.context import BusContext
-from telex.bus.correlate import replace_surrogates
-from telex.bus.failure_notices import dead_letter_notices, keep_request_open
-from telex.bus.maintenance import run_if_due
+from telex.bus.context import TURN_SECONDS_MIN, BusContext, count, seconds
+from telex.bus.decision import replace_surrogates
+from telex.bus.maintenance import dead_letter_notices, keep_request_open, run_if_due
 from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
 from telex.errors import LeaseLost, NotAMember, NotFound
-from telex.model.delivery import OPEN, Delivery
-from telex.model.digest import digest_of
 from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.message import Lease
+from telex.model.message import OPEN, Delivery, Lease
 from telex.model.roster import Member
+from telex.model.text import digest_of
 from telex.ports.store import LeaseRequest, Settlement, SettleResult
 from telex.validation.authorization import normalised
 

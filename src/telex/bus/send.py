@@ -13,13 +13,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest, replace_surrogates
-from telex.bus.decision import DecidedSend, Decision, PreparedSend, RefusedSend, StoredSend
+from telex.bus.decision import (
+    DecidedSend,
+    Decision,
+    PreparedSend,
+    RefusedSend,
+    SendRequest,
+    StoredSend,
+    replace_surrogates,
+)
 from telex.delivery.routing import Participants
 from telex.dialects.schema import Dialect
 from telex.errors import OutcomeUnknown, StoreError
-from telex.model.digest import digest_of
 from telex.model.finding import Finding
+from telex.model.text import digest_of
 from telex.ports.bus import Receipt
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
@@ -123,7 +130,7 @@ class Sender:
         return release
 
     async def _evidence(self, prepared: PreparedSend) -> tuple[Finding, ...]:
-        from telex.bus.evidence_check import check_claims
+        from telex.bus.guard import check_claims
         from telex.work.view import WorkMessage, fields_of, parse_tree
 
         traits, request = prepared.checked.traits, prepared.request
@@ -146,7 +153,7 @@ class Sender:
 
     async def _finish(self, outcome: StoredSend | RefusedSend) -> Receipt:
         if isinstance(outcome, StoredSend):
-            from telex.bus.inbox_withdrawal import return_messages
+            from telex.bus.maintenance import return_messages
 
             with suppress(StoreError):  # the message is stored, and maintenance returns what is left
                 for member in outcome.stopped:

@@ -7,11 +7,9 @@ point and run again, and two that run at once ask once and dissolve once.
 from contextlib import suppress
 from typing import NamedTuple
 
-from telex.bus.arguments import seconds
-from telex.bus.context import BusContext
+from telex.bus.context import BusContext, seconds
 from telex.bus.decision import event_detail
-from telex.bus.inbox_withdrawal import return_messages
-from telex.bus.maintenance import run_if_due
+from telex.bus.maintenance import return_messages, run_if_due
 from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.bus.receive import member_or_raise
 from telex.bus.work_rules import check_work_rules
@@ -19,11 +17,11 @@ from telex.delivery.membership import sender_unknown
 from telex.delivery.routing import Participants
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotAMember, StoreError
-from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
 from telex.model.message import NewMessage
 from telex.model.roster import EVERYONE, TELEX, Member
-from telex.model.shutdown import (
+from telex.model.text import digest_of
+from telex.model.work import (
     NO_SHUTDOWNS,
     TOPIC,
     UNSETTLED,

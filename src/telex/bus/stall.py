@@ -5,17 +5,16 @@ from typing import Any
 
 from telex.bus.context import BusContext
 from telex.bus.escalate import FAR_AWAY, Asks, escalations, is_escalation
-from telex.bus.failure_notices import MAY_ANSWER
+from telex.bus.maintenance import MAY_ANSWER
 from telex.bus.queries import presence
 from telex.delivery.routing import role_at
 from telex.delivery.system_messages import format_timestamp
 from telex.dialects.rule_evaluation import set_path
 from telex.dialects.schema import ANY
 from telex.dialects.write import write
-from telex.model.escalation import Escalation
 from telex.model.message import Message
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, TELEX, Roster
-from telex.model.stall import Remedy, Stall, Wait, Why
+from telex.model.work import Escalation, Remedy, Stall, Wait, Why
 from telex.ports.bus import Presence
 from telex.validation.authorization import normalised
 from telex.work.shutdown import open_call

@@ -17,7 +17,7 @@ from telex.model.roster import Member
 from telex.project import VARIABLE, find_settings
 
 if TYPE_CHECKING:
-    from telex.model.hub_limits import HubLimits
+    from telex.model.limits import HubLimits
     from telex.model.task_states import TaskStateMachine
     from telex.validation.check import CheckPolicy  # brings every check with it, and a guard makes none
 
@@ -48,7 +48,7 @@ class Settings(NamedTuple):
 
     def hub_limits(self) -> "HubLimits":
         """What a hub of this team bears."""
-        from telex.model.hub_limits import HUB_LIMITS
+        from telex.model.limits import HUB_LIMITS
 
         return self.hub or HUB_LIMITS
 

@@ -30,15 +30,14 @@ from telex.dialects.toml.document import (
 )
 from telex.dialects.toml.line_numbers import NESTING_MAX, scan
 from telex.errors import SettingsError
-from telex.model.dialect_version import AT
 from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
-from telex.model.roster import AGENT, EVERYONE, HUMAN, TELEX, Member
+from telex.model.roster import AGENT, AT, EVERYONE, HUMAN, TELEX, Member
 from telex.project import shared_folder
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
-    from telex.model.hub_limits import HubLimits
+    from telex.model.limits import HubLimits
 
 SECTIONS = ("team", "store", "limits", "hub", "task_states")
 MEMBERS_MAX = 10_000
@@ -179,7 +178,7 @@ def _reads(item: TomlValue, names: list[str], dialects: tuple[Dialect, ...]) -> 
     """A dialect by its name, or one version of it."""
     if not isinstance(item.value, str) or AT not in item.value:
         return item.choice(names)
-    from telex.delivery.dialect_versions import understood  # few say which version
+    from telex.delivery.membership import understood  # few say which version
 
     found = understood(item.value, dialects, LIMITS)
     if isinstance(found, str):
@@ -232,7 +231,7 @@ def _limits(value: TomlValue) -> Limits:
 
 
 def _hub(value: TomlValue) -> "HubLimits | None":
-    from telex.model.hub_limits import HUB_LIMITS  # few teams change what a hub bears
+    from telex.model.limits import HUB_LIMITS  # few teams change what a hub bears
 
     if not value.is_table():
         return None

@@ -162,7 +162,7 @@ HUB_BOUNDS: dict[str, ValueBounds] = {
 
 
 def hub_default(name: str) -> int | float:
-    from telex.model.hub_limits import HUB_LIMITS  # most who read settings are no hub
+    from telex.model.limits import HUB_LIMITS  # most who read settings are no hub
 
     value: int | float = getattr(HUB_LIMITS, name)
     return value

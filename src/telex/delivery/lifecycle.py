@@ -4,14 +4,12 @@
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from telex.model.delivery import AT_ONCE, Delivery
-from telex.model.event import Event
 from telex.model.limits import Limits
-from telex.model.message import NewMessage
-from telex.ports.store import Settlement
+from telex.model.message import AT_ONCE, OPEN, Delivery, Event, NewMessage
+from telex.ports.store import PendingRequest, Settlement
 
 LAPSED = "the lease expired without an ack or nack"
 DAMAGED = "its stored bytes are damaged (telex doctor names it): send it again under another id"
@@ -147,3 +145,29 @@ def state_of(deliveries: Iterable[Delivery], events: Iterable[Event], *, refused
 
 def _text(detail: dict[str, Any]) -> str:
     return json.dumps(detail, ensure_ascii=False)
+
+
+class LateReply(NamedTuple):
+    """What to do about a late answer."""
+
+    due_at: float | None  # the next deadline; None: give up
+    again: tuple[str, ...]  # inboxes to put it into once more
+    expire: tuple[Delivery, ...]  # deliveries that end unanswered
+    reason: str
+    detail: str  # JSON for the events
+
+
+def late(pending_request: PendingRequest, deliveries: Sequence[Delivery], now: float, limits: Limits) -> LateReply:
+    attempt = pending_request.attempts + 1
+    still_there = tuple(delivery for delivery in deliveries if delivery.state in OPEN)
+    reason = f"no answer by the deadline, attempt {attempt} of {limits.attempts_max}"
+    if attempt >= limits.attempts_max:
+        return LateReply(None, (), still_there, reason, json.dumps({"attempt": attempt, "reason": reason}))
+    due_at = now + backoff(attempt, limits) + limits.request_seconds
+    busy = {delivery.inbox for delivery in still_there}
+    again = tuple(
+        dict.fromkeys(
+            delivery.inbox for delivery in deliveries if delivery.state == "acked" and delivery.inbox not in busy
+        )
+    )
+    return LateReply(due_at, again, (), reason, json.dumps({"attempt": attempt, "next": due_at}))

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
+from telex.model.text import ROOT
 from telex.validation.authorization import normalised
 
 Route = tuple[str, ...]
@@ -91,7 +91,7 @@ def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding
 
 
 def _unknown_role(role: str, roster: Roster) -> Finding:
-    from telex.model.suggestion import nearest
+    from telex.model.text import nearest
 
     held = {member.role for member in roster.known()}  # by far the most of them, and known at once
     taken = [one for one in roster.roles() if one in held or roster.of_role(one)]

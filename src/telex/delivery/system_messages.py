@@ -9,10 +9,10 @@ from typing import Any
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import PRIORITIES, Dialect
 from telex.dialects.timestamps import format_timestamp as format_timestamp
-from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
 from telex.model.message import Message, NewMessage
 from telex.model.roster import TELEX
+from telex.model.text import digest_of
 
 ERROR = PRIORITIES.index("ERROR")
 _ERROR_REPORT, _MESSAGE_ERROR = "ERROR_REPORT", "MESSAGE_ERROR"

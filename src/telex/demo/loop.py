@@ -18,8 +18,8 @@ from telex.connection import connect
 from telex.demo.agents import DemoTeam
 from telex.demo.environment import DemoProject, StoryClock
 from telex.demo.story import play
-from telex.model.escalation import Escalation
 from telex.model.limits import LIMITS
+from telex.model.work import Escalation
 from telex.ports.bus import Receipt
 
 PACE = 30.0

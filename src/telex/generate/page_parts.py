@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import PRIORITIES, Dialect
 from telex.generate import migration, pipeline_page, task_states, terms, translation_matrix
-from telex.model.delivery import MEANINGS, MOVES, STATES, State
-from telex.model.event import KINDS
+from telex.model.message import KINDS, MEANINGS, MOVES, STATES, State
 
 DELIVERY_PAGE = "docs/delivery.md"
 END = "<!-- made until here -->"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from telex.dialects.registry import BUILT_IN, one_of_each
 from telex.dialects.schema import ANY, Boolean, Dialect, MessageType, OneOf, Tree
 from telex.dialects.write import write
-from telex.model.dialect_version import AT
+from telex.model.roster import AT
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 

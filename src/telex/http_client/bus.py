@@ -9,10 +9,8 @@ from telex.delivery.validator_cache import ValidatorCache
 from telex.errors import StoreError
 from telex.http_client.problems import error_in, finding_in, refusal_in, tree_of
 from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
-from telex.model.delivery import Delivery
-from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, NewMessage, Rendering
+from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
 from telex.ports.clock import Clock
@@ -23,9 +21,7 @@ from telex.validation.check import STRICT, CheckPolicy
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownReport
-    from telex.model.stall import Stall
+    from telex.model.work import Escalation, ShutdownReport, Stall
 
 T = TypeVar("T")
 Raw = bytes | str | dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 from telex import errors
 from telex.errors import InvalidValue, NotAMember, OutcomeUnknown, StoreError, StoreUnavailable, TelexError
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
+from telex.model.text import ROOT
 from telex.ports.bus import Receipt
 from telex.protocol import CodecError, decoded, made
 

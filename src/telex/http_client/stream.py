@@ -9,8 +9,7 @@ import httpx2
 from telex.errors import StoreError
 from telex.http_client.problems import error_in
 from telex.http_client.transport import NO_HUB, PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, RetryTransport, whole
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.protocol import CodecError, decoded, made
 from telex.protocol.verbs import EventRecord
 

@@ -9,9 +9,7 @@ that never waits may be driven without an event loop.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
-from telex.model.delivery import Delivery, State
-from telex.model.event import Event
-from telex.model.message import Lease, Message, NewMessage
+from telex.model.message import Delivery, Event, Lease, Message, NewMessage, State
 from telex.model.roster import Member
 
 T = TypeVar("T")

@@ -9,9 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 def _late_names() -> dict[str, Any]:
     """Values that modules on the fast path only name when they are type-checked."""
     from telex.model.contracts import PathVerdict
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownReport
-    from telex.model.stall import Stall
+    from telex.model.work import Escalation, ShutdownReport, Stall
 
     return {one.__name__: one for one in (PathVerdict, Escalation, ShutdownReport, Stall)}
 

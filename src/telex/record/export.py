@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from telex.delivery.system_messages import format_timestamp as stamp
 from telex.dialects.schema import PRIORITIES
-from telex.model.digest import digest_of
-from telex.model.event import BRINGING, Event, detail_of
-from telex.model.message import Message, NewMessage
+from telex.model.message import BRINGING, Event, Message, NewMessage, detail_of
+from telex.model.text import digest_of
 
 VERSION = 1
 _REQUIRED = {"id": str, "at": (int, float), "sender": str, "role": str, "to": str, "rank": int}

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from telex.delivery.system_messages import format_timestamp as stamp
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
 
 SENT = ("accepted", "refused", "imported")  # imported: it was accepted where it comes from
 TAKEN = "leased"

@@ -14,8 +14,7 @@ import msgspec
 from telex.delivery.routing import Route
 from telex.dialects.schema import Dialect
 from telex.dialects.timestamps import parse_timestamp
-from telex.model.event import BRINGING, COMING_AND_GOING, Event, detail_of
-from telex.model.message import Message
+from telex.model.message import BRINGING, COMING_AND_GOING, Event, Message, detail_of
 from telex.record.export import InvalidLine
 
 _EXPORTED, _RECORDED = b'"telex"', b'"direction"'  # in every line of that kind

@@ -8,27 +8,24 @@ from collections.abc import Iterable, Mapping
 from sys import maxsize
 from typing import Any, Literal, NamedTuple
 
-from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest
+from telex.bus.context import BusContext, Topics, default_roles, states_of
 from telex.bus.decision import (
     NO_RECIPIENT,
     DecidedSend,
     Decision,
     PreparedSend,
     RefusedSend,
+    SendRequest,
     StoredSend,
     event_detail,
 )
-from telex.bus.team_state import Topics, default_roles, states_of
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
-from telex.model.digest import digest_of
-from telex.model.event import COMING_AND_GOING, Event
 from telex.model.finding import Finding, Severity, refusals
-from telex.model.json_path import ROOT
-from telex.model.message import Message, NewMessage
+from telex.model.message import COMING_AND_GOING, Event, Message, NewMessage
 from telex.model.roster import EVERYONE, TELEX, Member
+from telex.model.text import ROOT, digest_of
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.replay.reader import LogEntry, inboxes_of, moment_in, recorded

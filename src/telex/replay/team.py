@@ -8,11 +8,11 @@ replay is to report them.
 from collections.abc import Mapping
 from typing import Any
 
-from telex.bus.team_state import EMPTY, CachedRoute, RouteKey, TeamState
+from telex.bus.context import EMPTY, CachedRoute, RouteKey, TeamState
 from telex.delivery.membership import name_not_allowed
 from telex.delivery.routing import Participants, Route, route
-from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.finding import Finding
+from telex.model.message import COMING_AND_GOING, Event, detail_of
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
 from telex.ports.store import Transaction
 from telex.validation.authorization import normalised

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from telex.errors import StoreError
-from telex.model.digest import digest_of
+from telex.model.text import digest_of
 from telex.stores.disk import refuse_links
 from telex.stores.sqlite.connection import SUFFIXES
 from telex.stores.sqlite.errors import ours

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from telex.dialects.registry import VERSIONS
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.stores.sqlite.rows import EVENT, MESSAGE, event_and_message
 from telex.work import reducer, snapshots
 from telex.work.view import work_message_from_log

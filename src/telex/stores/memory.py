@@ -12,9 +12,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TypeVar
 
-from telex.model.delivery import OPEN, Delivery
-from telex.model.event import Event
-from telex.model.message import Lease, Message
+from telex.model.message import OPEN, Delivery, Event, Lease, Message
 from telex.model.roster import TELEX, Member
 from telex.ports.store import (
     CONVERSATION_BYTES,

@@ -8,9 +8,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
-from telex.model.event import BRINGING, COMING_AND_GOING, ELSEWHERE, Event
-from telex.model.message import Message, NewMessage, WorkChange
+from telex.model.message import (
+    AT_ONCE,
+    BRINGING,
+    COMING_AND_GOING,
+    ELSEWHERE,
+    MOVES,
+    OPEN,
+    Delivery,
+    Event,
+    Message,
+    NewMessage,
+    WorkChange,
+)
 from telex.model.roster import Member
 from telex.ports.store import ROSTER, Changes, PendingRequest
 

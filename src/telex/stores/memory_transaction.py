@@ -3,9 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from telex.model.delivery import Delivery
-from telex.model.event import COMING_AND_GOING, Event
-from telex.model.message import Message, NewMessage
+from telex.model.message import COMING_AND_GOING, Delivery, Event, Message, NewMessage
 from telex.model.roster import Member
 from telex.ports.store import EarlierMessage, PendingRequest
 from telex.stores.memory_tables import MemoryTables

@@ -3,8 +3,7 @@
 from functools import lru_cache
 from unicodedata import category, normalize
 
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
 from telex.ports.store import Query
 
 

@@ -11,11 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from telex.client import run_sync
-from telex.model.delivery import Delivery
-from telex.model.digest import digest_of
-from telex.model.event import Event
-from telex.model.message import Lease, NewMessage
+from telex.model.message import Delivery, Event, Lease, NewMessage
 from telex.model.roster import Member
+from telex.model.text import digest_of
 from telex.ports.clock import Clock
 from telex.ports.store import AppendResult, LeaseRequest, Reads, Settlement, SettleResult, Store, Transaction
 from telex.testing.clock import FakeClock

@@ -2,8 +2,7 @@
 
 import json
 
-from telex.model.event import Event
-from telex.model.message import Lease, Message
+from telex.model.message import Event, Lease, Message
 from telex.ports.store import LeaseRequest, Query, Store
 from telex.testing.contract_base import ContractBase, ids, promise
 

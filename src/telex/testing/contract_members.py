@@ -2,9 +2,7 @@
 
 import pytest
 
-from telex.model.delivery import AT_ONCE
-from telex.model.event import Event
-from telex.model.message import WorkChange
+from telex.model.message import AT_ONCE, Event, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Changes, PendingRequest, Query, Store
 from telex.testing.contract_base import ContractBase, promise, put_member

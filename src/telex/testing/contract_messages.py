@@ -2,7 +2,7 @@
 
 import pytest
 
-from telex.model.digest import digest_of
+from telex.model.text import digest_of
 from telex.ports.store import AppendResult, ConversationPage, ConversationSummary, Store
 from telex.testing.contract_base import ContractBase, ids, promise
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from telex.model.event import Event
-from telex.model.message import WorkChange
+from telex.model.message import Event, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, ROSTER, PendingRequest, Reads, Store, Transaction
 from telex.testing.contract_base import ContractBase, promise

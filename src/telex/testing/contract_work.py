@@ -2,8 +2,7 @@
 
 import pytest
 
-from telex.model.event import Event
-from telex.model.message import Message, WorkChange
+from telex.model.message import Event, Message, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query, Store
 from telex.testing.contract_base import ContractBase, ids, promise, put_member, read

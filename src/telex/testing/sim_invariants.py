@@ -7,10 +7,8 @@ lease out of order. The result is compared with the store and with what the agen
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from telex.model.delivery import MOVES, Delivery, State
-from telex.model.event import Event
 from telex.model.limits import Limits
-from telex.model.message import Message
+from telex.model.message import MOVES, Delivery, Event, Message, State
 from telex.model.roster import TELEX
 from telex.ports.store import Query, Store
 from telex.testing.sim_observer import SendObserver

@@ -1,6 +1,6 @@
 """Waits between agents as a Mermaid graph, with generated names and escaped text."""
 
-from telex.model.stall import Stall
+from telex.model.work import Stall
 from telex.trace.mermaid import written
 
 

@@ -7,7 +7,7 @@ them, which does not depend on clocks.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from telex.model.event import BRINGING, Event, detail_of, rendered_as
+from telex.model.message import BRINGING, Event, detail_of, rendered_as
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
 from telex.ports.bus import MessageHistory
 from telex.trace.text import lasting

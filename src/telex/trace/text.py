@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from unicodedata import combining, east_asian_width
 
-from telex.model.escape import shown
+from telex.model.text import shown
 
 NAME_MOST, TYPE_MOST, REASON_MOST = 64, 64, 240  # characters; a picture is for looking at, `telex why` has the rest
 _DAY_SECONDS = 86_400

@@ -9,8 +9,8 @@ the message.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from telex.model.digest import number_of
 from telex.model.message import NewMessage
+from telex.model.text import number_of
 from telex.stores.sqlite.connection import Row, SqliteConnection
 
 TAIL_MAX = 1_024  # messages written by others; whoever finds more puts them into `recent`

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from telex.model.delivery import Delivery
-from telex.model.digest import number_of
-from telex.model.event import COMING_AND_GOING, Event
-from telex.model.message import Message
+from telex.model.message import COMING_AND_GOING, Delivery, Event, Message
 from telex.model.roster import TELEX, Member
+from telex.model.text import number_of
 from telex.ports.store import (
     CONVERSATION_BYTES,
     LATEST_MESSAGES,

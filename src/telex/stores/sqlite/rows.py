@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from telex.model.delivery import AT_ONCE, STATES, Delivery, State
-from telex.model.event import Event
-from telex.model.message import Lease, Message
+from telex.model.message import AT_ONCE, STATES, Delivery, Event, Lease, Message, State
 from telex.stores.sqlite.schema import DELIVERY_BITS
 
 Row = tuple[Any, ...]

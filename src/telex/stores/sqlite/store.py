@@ -11,9 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from telex.errors import StoreError, StoreFull
-from telex.model.delivery import Delivery
-from telex.model.event import ELSEWHERE, Event
-from telex.model.message import Lease, Message
+from telex.model.message import ELSEWHERE, Delivery, Event, Lease, Message
 from telex.model.roster import Member
 from telex.ports.store import (
     Cache,

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from telex.errors import StoreError
-from telex.model.delivery import AT_ONCE, Delivery
-from telex.model.digest import number_of
-from telex.model.event import COMING_AND_GOING, Event
-from telex.model.message import Message, NewMessage, WorkChange
+from telex.model.message import AT_ONCE, COMING_AND_GOING, Delivery, Event, Message, NewMessage, WorkChange
 from telex.model.roster import Member
+from telex.model.text import number_of
 from telex.ports.store import ROSTER, EarlierMessage, PendingRequest
 from telex.stores.sqlite import reads
 from telex.stores.sqlite.connection import SqliteConnection

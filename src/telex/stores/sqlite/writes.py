@@ -1,8 +1,6 @@
 """Leases and settlements of the SQLite store. Each function runs inside a write transaction."""
 
-from telex.model.delivery import AT_ONCE, MOVES, OPEN
-from telex.model.event import Event
-from telex.model.message import Lease
+from telex.model.message import AT_ONCE, MOVES, OPEN, Event, Lease
 from telex.ports.store import LeaseRequest, Settlement, SettleResult
 from telex.stores.sqlite.rows import CODES, DELIVERY, LEASED, MESSAGE, delivery_of, leased_of
 from telex.stores.sqlite.transaction import SqliteTransaction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from telex.errors import LeaseLost
-from telex.model.delivery import OPEN
+from telex.model.message import OPEN
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import agent_option, lines_option, seconds_option, store_option, text_option

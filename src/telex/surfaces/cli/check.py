@@ -9,11 +9,10 @@ import os
 import sys
 from typing import NamedTuple
 
-from telex.model.dialect_version import AT
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
-from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
+from telex.model.roster import ALL_OF_ROLE, AT, EVERYONE, ONE_OF_ROLE
+from telex.model.text import ROOT
 from telex.project import find_settings
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces

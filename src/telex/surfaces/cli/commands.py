@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, USAGE, CommandError
 from telex.surfaces.cli.option_parser import Option
 from telex.surfaces.cli.output import shown

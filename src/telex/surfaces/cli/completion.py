@@ -38,7 +38,7 @@ def roles(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 
 
 def kinds(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    from telex.model.event import KINDS
+    from telex.model.message import KINDS
 
     return _going_on(begun, KINDS)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from telex.model.contracts import ContractTerms, Grant, Plan, Revision
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.bus_options import agent_option, lines_option, refuse_misplaced, store_option, text_option
 from telex.surfaces.cli.check_output import json_line

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from telex.errors import NotFound
-from telex.model.delivery import Delivery
-from telex.model.message import Message
+from telex.model.message import Delivery, Message
 from telex.model.roster import HUMAN
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from telex.model.delivery import OPEN
+from telex.model.message import OPEN
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, FAILED, TIMED_OUT
 from telex.surfaces.cli.output import shown

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from telex.config import Settings
 from telex.dialects.registry import OTHER_VERSIONS, PLAIN, by_name, one_of_each
 from telex.dialects.schema import Dialect
-from telex.model.dialect_version import AT, PLUS, choice_of
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.suggestion import nearest
+from telex.model.roster import AT, PLUS, choice_of
+from telex.model.text import nearest
 from telex.surfaces.cli.exit_codes import FAILED, NOT_FOUND, USAGE, CommandError
 from telex.surfaces.cli.output import shown
 
@@ -66,7 +66,7 @@ def _named(name: str, unknown: int, dialects: tuple[Dialect, ...]) -> Dialect:
 
 
 def _of_version(name: str, unknown: int, dialects: tuple[Dialect, ...]) -> Dialect:
-    from telex.delivery.dialect_versions import understood
+    from telex.delivery.membership import understood
 
     meant = understood(name, dialects, LIMITS)  # later names of fields are read whether or not they are asked for
     if isinstance(meant, Finding):

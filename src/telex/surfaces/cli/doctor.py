@@ -14,7 +14,7 @@ from telex.surfaces.cli.output import Screen, finding_lines, shell_word, shown, 
 from telex.surfaces.cli.result_output import print_list, print_one
 
 if TYPE_CHECKING:
-    from telex.bus.merge import MergeReport
+    from telex.bus.queries import MergeReport
     from telex.stores.doctor import DoctorCheck
 
 MERGED = "-merged"  # behind the name of a .telex folder that was merged
@@ -88,7 +88,7 @@ def _merge(other: str, store: str | None, as_json: bool) -> int:
 
 def _copied(path: str, store: str | None) -> "MergeReport":
     from telex.bus.local import LocalBus
-    from telex.bus.merge import merge
+    from telex.bus.queries import merge
     from telex.client import run_sync
 
     with opened(store) as this, opened(f"sqlite:{path}") as other:

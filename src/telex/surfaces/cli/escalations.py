@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.model.escalation import Escalation
 from telex.model.roster import HUMAN, TELEX
+from telex.model.work import Escalation
 from telex.surfaces.cli import completion, receipts
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.bus_options import as_option, lines_option, role_option, store_option, text_option

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from telex.model.event import KINDS, Event, detail_of, rendered_as
-from telex.model.message import Message
+from telex.model.message import KINDS, Event, Message, detail_of, rendered_as
 from telex.surfaces.cli.output import shown
 from telex.surfaces.cli.time_text import clock_time
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from telex.model.event import KINDS, Event, detail_of
-from telex.model.message import Message
-from telex.model.suggestion import nearest
+from telex.model.message import KINDS, Event, Message, detail_of
+from telex.model.text import nearest
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look, stay_for_long
 from telex.surfaces.cli.bus_options import filters, lines_option, query_from, store_option

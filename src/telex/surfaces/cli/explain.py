@@ -9,7 +9,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, HardRule
 from telex.generate.codes import explanations
 from telex.generate.codes_page import code_page
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.dialect_options import dialect_from, team_dialects
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError

@@ -4,8 +4,7 @@ import os
 import sys
 
 from telex.dialects.schema import Dialect
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.ports.store import Query
 from telex.project import root_of
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here

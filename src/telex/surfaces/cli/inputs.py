@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.exit_codes import FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import shown
 

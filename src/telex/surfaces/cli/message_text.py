@@ -6,8 +6,7 @@ The mark tells what others have written from what Telex says, also where a codin
 import sys
 from typing import Any
 
-from telex.model.event import CHANGES
-from telex.model.message import Message, Rendering
+from telex.model.message import CHANGES, Message, Rendering
 from telex.surfaces.cli.output import Screen, shown, shown_block
 from telex.trace.text import cells
 

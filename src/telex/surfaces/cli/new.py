@@ -11,7 +11,7 @@ from telex.dialects.draft import draft, field_named, value_from_text
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
 from telex.messages.builders import now_text
 from telex.model.finding import Finding, refusals
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.blanks import blank_lines, blanks_in
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError

@@ -6,7 +6,7 @@ One table lists the options; parsing and `--help` both use it. All other command
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.exit_codes import CommandError
 from telex.surfaces.cli.output import shown, wrapped
 

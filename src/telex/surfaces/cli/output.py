@@ -6,8 +6,8 @@ Text of messages, file names and arguments is escaped by `shown`, so that a term
 import os
 from typing import TYPE_CHECKING, TextIO
 
-from telex.model.escape import shown as shown  # every surface takes it from here
 from telex.model.finding import Finding, Severity
+from telex.model.text import shown as shown  # every surface takes it from here
 
 if TYPE_CHECKING:
     from telex.validation.check import CheckResult

@@ -7,7 +7,7 @@ import click
 from telex.dialects.schema import Dialect
 from telex.generate.prompt import prompt, tokens_estimated
 from telex.generate.roles import participants
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.bus_connection import settings_here
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.dialect_options import dialect_from, preferred

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import click
 
-from telex.delivery.dialect_versions import spelt_for, understood
+from telex.delivery.membership import spelt_for, understood
 from telex.dialects.registry import BUILT_IN, FAMILIES, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
-from telex.model.dialect_version import AT, choice_of
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
+from telex.model.roster import AT, choice_of
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.dialect_options import dialect_from, is_file, team_dialects
 from telex.surfaces.cli.exit_codes import CommandError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.model.event import COMING_AND_GOING, Event
+from telex.model.message import COMING_AND_GOING, Event
 from telex.model.roster import Member
 from telex.ports.store import Query
 from telex.record.export import InvalidLine

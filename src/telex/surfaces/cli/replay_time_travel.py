@@ -8,9 +8,7 @@ from typing import Any
 
 from telex.dialects.schema import PRIORITIES
 from telex.model.contracts import Plan
-from telex.model.delivery import Delivery
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Delivery, Event, Message
 from telex.model.roster import Member
 from telex.model.task_states import TASK_STATES, TaskStateMachine, standing
 from telex.ports.store import Query

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from telex.model.escalation import waits_for_ever
 from telex.model.message import Lease, Message
 from telex.model.roster import TELEX
+from telex.model.work import waits_for_ever
 from telex.surfaces.cli.output import shell_word, shown, typed
 from telex.surfaces.cli.time_text import clock_time
 from telex.validation.authorization import has_no_words, may_send, normalised

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from telex.model.event import detail_of, rendered_as
-from telex.model.message import Rendering
+from telex.model.message import Rendering, detail_of, rendered_as
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from telex.model.stall import Deadlock, Stall, Wait
+from telex.model.work import Deadlock, Stall, Wait
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import store_option
 from telex.surfaces.cli.check_output import json_line

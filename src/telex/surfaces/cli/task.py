@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from telex.model.suggestion import nearest
 from telex.model.task_states import TASK_STATES, TaskStateMachine, TaskStatus, TaskStep, moves, standing
+from telex.model.text import nearest
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store_option
 from telex.surfaces.cli.check_output import json_line

@@ -133,7 +133,7 @@ def _stopping(roster: list[Presence], shutdowns: dict[str, Any]) -> list[str]:
     if not shutdowns:
         return []
     from telex.model.roster import roster_of
-    from telex.model.shutdown import TOPIC, UNSETTLED
+    from telex.model.work import TOPIC, UNSETTLED
     from telex.work.shutdown_progress import in_progress
 
     member_shutdowns = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from telex.model.shutdown import MemberShutdown, ShutdownReport
+from telex.model.work import MemberShutdown, ShutdownReport
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here, stay_for_long
 from telex.surfaces.cli.bus_options import agent_option, grouped, seconds_option, store_option, text_option
 from telex.surfaces.cli.check_output import json_line

@@ -11,7 +11,7 @@ import click
 from telex.delivery.membership import name_not_allowed
 from telex.model.roster import AGENT as ROLELESS
 from telex.model.roster import HUMAN
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import MEMORY, explained, settings_here, store_path
 from telex.surfaces.cli.bus_options import lines_option, store_option, text_option

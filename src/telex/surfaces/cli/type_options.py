@@ -3,7 +3,7 @@
 import click
 
 from telex.dialects.schema import Dialect, MessageType
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import settings_here
 from telex.surfaces.cli.dialect_options import dialect_from, preferred

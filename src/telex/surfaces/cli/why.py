@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from telex.model.escalation import waits_for_ever
-from telex.model.event import detail_of
+from telex.model.message import detail_of
+from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look

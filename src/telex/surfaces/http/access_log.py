@@ -4,8 +4,8 @@ from collections.abc import Callable, MutableMapping
 from time import perf_counter
 from typing import Any
 
-from telex.model.escape import shown
 from telex.model.roster import HUMAN
+from telex.model.text import shown
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.caller import Caller
 from telex.surfaces.http.tokens import masked

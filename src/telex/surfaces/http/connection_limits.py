@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.allowed_hosts import is_loopback
 from telex.surfaces.http.auth_errors import HEAD_TOO_LARGE, NOT_HTTP, TOO_MANY_CONNECTIONS, TOO_SLOW, raw
 from telex.surfaces.http.problem import HttpResponse

@@ -3,8 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import MutableMapping
 from typing import Any
 
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, reply
 from telex.surfaces.http.auth_errors import BODY_TOO_LARGE, HUB_CLOSING, TOO_MANY_REQUESTS, TOO_SLOW
 from telex.surfaces.http.caller import caller_of

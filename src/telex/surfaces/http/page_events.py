@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.surfaces.http.event_history import Happening, happenings, newest

@@ -8,8 +8,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 
 SLOT_SECONDS = 10.0  # the finest that can be asked for
 KEPT_SECONDS = 86_400.0

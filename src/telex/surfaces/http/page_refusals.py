@@ -4,8 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
 
 KEPT_MAX = 5_000  # refusals; the log has the rest
 EXAMPLES_MAX = 3

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from telex.errors import NotFound
-from telex.model.event import KINDS as EVENT_KINDS
+from telex.model.message import KINDS as EVENT_KINDS
 
 WEB = Path(__file__).parent.parent / "web"
 INDEX = "index.html"

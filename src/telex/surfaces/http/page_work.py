@@ -5,9 +5,17 @@ from typing import Any
 
 from telex.dialects.schema import Dialect
 from telex.model.contracts import Plan
-from telex.model.escalation import Escalation, waits_for_ever
 from telex.model.roster import ONE_OF_ROLE, TELEX, Member, roster_of
-from telex.model.shutdown import NO_SHUTDOWNS, STATES, TOPIC, UNSETTLED, MemberShutdown, ShutdownState
+from telex.model.work import (
+    NO_SHUTDOWNS,
+    STATES,
+    TOPIC,
+    UNSETTLED,
+    Escalation,
+    MemberShutdown,
+    ShutdownState,
+    waits_for_ever,
+)
 from telex.ports.bus import Bus, MessageHistory, Presence
 from telex.surfaces.http.page_message import kind_of, read_tree, text_of
 from telex.surfaces.http.page_refusals import RefusalStats
@@ -208,7 +216,7 @@ async def dead_facts(bus: Bus) -> list[Facts]:
 
 
 async def _reasons(bus: Bus, id_: str, delivery: int) -> list[Facts]:
-    from telex.model.event import detail_of
+    from telex.model.message import detail_of
 
     events = [event for story in await bus.why(id_) for event in story.events if event.delivery == delivery]
     return [

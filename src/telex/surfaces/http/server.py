@@ -19,7 +19,7 @@ from typing import NamedTuple
 import uvicorn
 
 from telex.config import Settings
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.ports.bus import Bus
 from telex.surfaces.http.access_log import logged
 from telex.surfaces.http.allowed_hosts import bracketed, places

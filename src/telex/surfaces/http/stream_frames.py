@@ -6,8 +6,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from telex.errors import TelexError
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.protocol import encoded, plain
 from telex.protocol.verbs import EventRecord
 from telex.surfaces.http.asgi import COMMON_HEADERS, Receive, Send, gone

@@ -18,7 +18,7 @@ from mcp.server.lowlevel import Server
 
 from telex.errors import NotFound, TelexError
 from telex.model.finding import Finding
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_tree
 from telex.surfaces.cli.output import shown

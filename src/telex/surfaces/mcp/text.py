@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from telex.dialects.schema import Dialect
-from telex.model.escalation import waits_for_ever
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, Rendering
+from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory, Receipt
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.message_text import MARK as MARK

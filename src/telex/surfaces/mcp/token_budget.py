@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.schema import Dialect
 from telex.generate.prompt import CHARACTERS_PER_TOKEN
-from telex.model.delivery import Delivery
-from telex.model.event import CHANGES
-from telex.model.message import Lease, Message, Rendering
+from telex.model.message import CHANGES, Delivery, Lease, Message, Rendering
 from telex.protocol import plain
 from telex.protocol.codec import BASE64
 from telex.surfaces.cli.inbox import state_of
