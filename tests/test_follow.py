@@ -126,7 +126,7 @@ def test_a_follower_that_does_not_keep_up_misses_nothing(tmp_path: Path, monkeyp
     lying: list[int] = []
     give = following.Follower.give
 
-    def counted(self: following.Follower, page: following.Happenings) -> None:
+    def counted(self: following.Follower, page: following.EventPage) -> None:
         give(self, page)
         lying.append(sum(map(len, self._pages)))
 

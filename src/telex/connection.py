@@ -89,11 +89,10 @@ class Connection:
             token = token_for(url, self._token or os.environ.get(TOKEN), is_named=is_named)
             return open_remote(url, token, clock, settings.desk(), on_loop=grouped)
         from telex.bus.local import LocalBus
-        from telex.bus.notify import Notifier
 
         store = open_store(self._where, settings, grouped=grouped)
         clock.begin_after(run_sync(store.latest_at()))
-        waiting = Notifier
+        waiting = None
         if grouped:
             from telex.bus.notify import SharedNotifier
 

@@ -1,13 +1,18 @@
-"""Validation of numeric arguments of verbs. A lease of zero seconds or of NaN would harm other readers later."""
+"""Shared state of the verbs of a bus: store, clock, policy, validators, and a cache of roster, routes and topics.
+
+The cache is valid as of one event number. A transaction that begins at that number finds it valid, because the lock
+keeps other processes from writing. One that begins later reads on the topics that were written in between, and reloads
+the roster if a member joined, left or stopped. A transaction updates the cache as it writes; a rollback empties it.
+Outside a transaction the cache may be out of date: it serves to choose a validator only.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from telex.delivery.routing import Participants, Route, inboxes_of, normal_address, role_at, route
-from telex.delivery.validator_cache import ValidatorCache
 from telex.dialects.registry import versions_of
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import InvalidValue, StoreFull
@@ -19,51 +24,14 @@ from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
 from telex.ports.store import ROSTER, TEXT_CHARACTERS_MAX, Query, Reads, Store, Transaction
 from telex.validation.authorization import normalised
-from telex.validation.check import STRICT, CheckPolicy
 from telex.work.snapshots import LONG, decode_snapshot, encode_snapshot
-from telex.work.view import work_message_from_log
+from telex.work.view import WorkMessage, work_message_from_log
 
-YEAR_SECONDS = 366 * 86_400.0
-TURN_SECONDS_MIN = 0.001  # a lease shorter than this is over before it is given
-
-
-def seconds(name: str, value: float, least: float = 0.0) -> float:
-    """The value, if it is a span of time between `least` and a year.
-
-    Raises:
-        InvalidValue: it is not.
-    """
-    if not least <= value <= YEAR_SECONDS:  # nan is neither
-        raise InvalidValue(f"give {name} a span from {least:g} seconds to a year, not {value!r}.")
-    return value
-
-
-def searched(query: Query) -> Query:
-    """The query, if what it looks for is as short as what people look for: every word costs time.
-
-    Raises:
-        InvalidValue: it is not.
-    """
-    if query.text is not None and len(query.text) > TEXT_CHARACTERS_MAX:
-        raise InvalidValue(
-            f"give text a few words: at most {TEXT_CHARACTERS_MAX:,} characters, not {len(query.text):,}."
-        )
-    return query
-
-
-def count(name: str, value: int) -> int:
-    """The value, if there can be so many.
-
-    Raises:
-        InvalidValue: it is less than one.
-    """
-    if value < 1:
-        raise InvalidValue(f"give {name} a number from 1, not {value!r}.")
-    return value
-
+if TYPE_CHECKING:
+    from telex.validation.check import CheckPolicy
 
 T = TypeVar("T")
-TOPICS_MAX, ROUTES_MAX = 20_000, 4096  # cached at a time; beyond that all are read again as they are needed
+TOPICS_MAX, ROUTES_MAX = 20_000, 4096  # cached at a time
 EMPTY = (0, None)  # a topic without messages
 UNREADABLE: Any = object()  # state of a topic whose messages are all of a dialect that the team no longer has
 
@@ -138,16 +106,16 @@ class TeamState:
 
     def _mark_outdated(self, names: Iterable[str]) -> None:
         for name in names:
-            found = self._topics.pop(name, None)
-            if found is not None:
-                self._outdated[name] = found
+            topic = self._topics.pop(name, None)
+            if topic is not None:
+                self._outdated[name] = topic
 
     def end(self) -> None:
         """A snapshot is over."""
         self.reads, self._known_changes = None, 0
 
     def committed(self, before: int, after: int, changes: int) -> None:
-        """A transaction of this process was committed. The cache stays valid if it has all of its changes."""
+        """The cache stays valid if it has all changes of the committed transaction."""
         if self.position == before and changes == self._known_changes:
             self.position = after
         self.end()
@@ -173,7 +141,6 @@ class TeamState:
             self.forget_routes()
 
     def forget_routes(self) -> None:
-        """The roster has changed."""
         self._routes: dict[RouteKey, CachedRoute] = {}
 
     def resolve_member(self, name: str, role: str | None, *, by: str | None = None) -> Member | Finding:
@@ -184,9 +151,8 @@ class TeamState:
         if member is None:
             from telex.delivery.membership import newcomer
 
-            closed = bool(self._declared)
-            found = newcomer(name, role, self.roster, self._limits, closed=closed, by=by)
-            return found if isinstance(found, Finding) else self._joined(found)
+            new = newcomer(name, role, self.roster, self._limits, closed=bool(self._declared), by=by)
+            return new if isinstance(new, Finding) else self._joined(new)
         if role is not None and role != member.role:
             from telex.delivery.membership import role_differs, role_unknown
 
@@ -207,37 +173,32 @@ class TeamState:
 
     def route(self, key: RouteKey) -> CachedRoute | Finding:
         """Resolve sender and recipient. Routes of members are cached until the roster changes."""
-        found = self._routes.get(key)
-        if found is not None:
-            return found
+        cached = self._routes.get(key)
+        if cached is not None:
+            return cached
         sender, role, to = key
         member = self.resolve_member(sender, role)
         if isinstance(member, Finding):
             return member
         joins = not self.is_member(member)
-        found = self._route_of(member, to, self.roster_with(member), joins)
-        if not joins and not isinstance(found.route, Finding) and len(self._routes) < ROUTES_MAX:
-            self._routes[key] = found
-        return found
+        cached = self._route_of(member, to, self.roster_with(member), joins)
+        if not joins and not isinstance(cached.route, Finding) and len(self._routes) < ROUTES_MAX:
+            self._routes[key] = cached
+        return cached
 
     def _route_of(self, member: Member, to: str | None, roster: Roster, joins: bool) -> CachedRoute:
         seen_until = (member.seen_at or 0.0) + self._seen_seconds
+        participants = Participants(as_role=member.role, as_name=member.name)
         if to is None:
-            participants = Participants(as_role=member.role, as_name=member.name)
             return CachedRoute(member, None, None, participants, joins=joins, seen_until=seen_until)
         address = normal_address(to)
-        participants = Participants(
-            as_role=member.role,
-            to_role=role_at(address, roster),
-            as_name=member.name,
-            to_name=address if roster.find(address) is not None else None,
-        )
-        return CachedRoute(
-            member, address, self.route_to(address, member, roster), participants, joins=joins, seen_until=seen_until
-        )
+        to_name = address if roster.find(address) is not None else None
+        participants = participants._replace(to_role=role_at(address, roster), to_name=to_name)
+        inboxes = self.route_to(address, member, roster)
+        return CachedRoute(member, address, inboxes, participants, joins=joins, seen_until=seen_until)
 
     def route_to(self, address: str, sender: Member, roster: Roster) -> Route | Finding:
-        """The inboxes that a (normal) address stands for."""
+        """The inboxes of a normalised address."""
         return route(address, sender, roster)
 
     def roster_with(self, member: Member) -> Roster:
@@ -268,15 +229,15 @@ class TeamState:
         self._roster = self.roster._replace(members=self._members)
         self.forget_routes()
 
-    def mark_seen(self, tx: Transaction, key: RouteKey, found: CachedRoute) -> None:
-        """Write down that the sender is active, a few times in the span after which it would be shown as silent."""
-        name = found.member.name
+    def mark_seen(self, tx: Transaction, key: RouteKey, cached: CachedRoute) -> None:
+        """Store that the sender is active, four times in the span after which it is shown as silent."""
+        name = cached.member.name
         member = self.roster.members.get(name)
         if member is None or self.now - (member.seen_at or 0.0) > self._seen_seconds:
             tx.mark_seen(name, self.now)
             self.put_seen(name, self.now)
         if key in self._routes:
-            self._routes[key] = found._replace(seen_until=self.now + self._seen_seconds)
+            self._routes[key] = cached._replace(seen_until=self.now + self._seen_seconds)
 
     def put_seen(self, name: str, at: float) -> None:
         if self._roster is not None and (member := self._roster.members.get(name)) is not None:
@@ -292,8 +253,8 @@ class TeamState:
         return state if last and state is not UNREADABLE else default
 
     def is_empty(self, names: tuple[str, ...]) -> bool:
-        """Was nothing ever written in these topics?"""
-        for name in names:  # noqa: SIM110 - `all` takes three times as long, and every message asks
+        """Whether none of these topics has messages."""
+        for name in names:  # noqa: SIM110 - `all` takes three times as long, and every send calls this
             if self._topic(name)[0]:
                 return False
         return True
@@ -304,8 +265,8 @@ class TeamState:
         return self.reads.topics(kind)
 
     def _topic(self, name: str) -> tuple[int, Any]:
-        found = self._topics.get(name)
-        return found if found is not None else self._read_on(name)
+        cached = self._topics.get(name)
+        return cached if cached is not None else self._read_on(name)
 
     def _read_on(self, name: str) -> tuple[int, Any]:
         """Read the messages of a topic that are not folded into its cached state, and fold them in."""
@@ -327,7 +288,7 @@ class TeamState:
     def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
         from telex.work import reducer
 
-        fold = reducer.fold  # a caller may hold the state before the first message, and nobody the later ones
+        fold = reducer.fold  # callers may hold the state before the first message, but none of the later ones
         for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
             work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
@@ -338,9 +299,15 @@ class TeamState:
                 state = UNREADABLE
         return news[-1][1].seq, state
 
+    def fold_topics(self, tx: Transaction, before: Mapping[str, Any], message: WorkMessage) -> None:
+        """A message was appended that changes these topics."""
+        from telex.work.reducer import fold_in_place
+
+        self.put_topics(tx, {name: fold_in_place(name, state, message) for name, state in before.items()}, message.seq)
+
     def put_topics(self, tx: Transaction, states: Mapping[str, Any], seq: int) -> None:
-        """A message was appended under this number, and these are the states of its topics after it. Topics of the
-        messages that follow from it are read on when they are needed."""
+        """Cache the states after the message of this number. Topics of its follow-up messages are read on when they are
+        needed."""
         for name, state in states.items():
             self._topics[name] = seq, state
         self._known_changes += len(states)
@@ -349,9 +316,9 @@ class TeamState:
 
 
 def _snapshot(reads: Reads, name: str) -> tuple[int, Any]:
-    found = reads.snapshot(name)
+    snapshot = reads.snapshot(name)
     try:
-        return EMPTY if found is None else (found[0], decode_snapshot(name, *found))
+        return EMPTY if snapshot is None else (snapshot[0], decode_snapshot(name, *snapshot))
     except ValueError:  # of another version, or damaged: the log has everything
         return EMPTY
 
@@ -416,8 +383,10 @@ class Topics(Mapping[str, Any]):
         raise TypeError("topics are read by name")
 
 
-ESCALATE = "escalate"  # the action, as in delivery/escalation_chain, which is imported when it is needed
-SHUTDOWN = "shutdown"  # the topic, as in model/shutdown, which is imported when it is needed
+# --- bus -------------------------------------------------------------------------------------------------------------
+
+ESCALATE = "escalate"  # an action
+SHUTDOWN = "shutdown"  # a topic
 
 
 class BusContext:
@@ -425,29 +394,30 @@ class BusContext:
         self,
         store: Store,
         clock: Clock,
-        policy: CheckPolicy = STRICT,
+        policy: "CheckPolicy",
         *,
         members: Sequence[Member] = (),
         work: Mapping[str, Any] | None = None,  # the team's settings of the work rules
         evidence: Evidence | None = None,  # looks up in a repository what reports claim
     ) -> None:
+        from telex.delivery.validator_cache import ValidatorCache  # a guard has a TeamState only, and needs no check
+
         self.store, self.clock, self.policy, self.limits = store, clock, policy, policy.limits
         self.validators = ValidatorCache(policy)
         self.declared = tuple(members)
         self.dialects = {dialect.name: dialect for dialect in policy.dialects}
         self.work = work or {}
         self.evidence = evidence
+        spoken = versions_of(policy.forced, policy.dialects) if policy.forced else policy.dialects
         self.team = TeamState(
             clock=clock,
             limits=policy.limits,
             dialects=self.dialects,
             declared=self.declared,
-            default_roles=default_roles(
-                versions_of(policy.forced, policy.dialects) if policy.forced else policy.dialects, closed=bool(members)
-            ),
+            default_roles=default_roles(spoken, closed=bool(members)),
         )
         store.register_cache(self.team)
-        self.current_trace: Callable[[], str | None] = lambda: None  # the traceparent that a caller sends in
+        self.current_trace: Callable[[], str | None] = lambda: None  # the traceparent of the caller
         self.returned_at: dict[str, float] = {}  # members that stopped, and when: their messages were returned
         self.next_maintenance = 0.0  # when this bus next handles timeouts
         self.next_store_maintenance = 0.0  # when it next helps the store with its maintenance
@@ -458,7 +428,6 @@ class BusContext:
 
     @cached_property
     def escalation_types(self) -> frozenset[str]:
-        """The names of all types that escalate something."""
         types = [type_ for dialect in self.dialects.values() for type_ in dialect.types.values()]
         return frozenset([type_.name for type_ in types if type_.deed is not None and type_.deed.action == ESCALATE])
 
@@ -479,8 +448,11 @@ class BusContext:
 
     def action_of(self, message: Message) -> str:
         """The action of a stored message in the work; empty where it has none."""
-        found = self.type_of(message)
-        return found[1].deed.action if found is not None and found[1].deed is not None else ""
+        typed = self.type_of(message)
+        return typed[1].deed.action if typed is not None and typed[1].deed is not None else ""
+
+    def is_escalation(self, message: Message) -> bool:
+        return self.action_of(message) == ESCALATE
 
     # --- reads -------------------------------------------------------------------------------------------------------
 
@@ -496,7 +468,7 @@ class BusContext:
         return await self.read(lambda reads: states_of(self.team, reads.topics(kind)))
 
     async def roster(self, *, fresh: bool = False) -> Roster:
-        """The roster as it is now. When members were last seen may be out of date, unless it is to be `fresh`."""
+        """The current roster. `fresh`: also with the current times at which members were last seen."""
         if fresh:
             await self.read(lambda reads: self.team.load_members(reads.members()))
         version = self.store.changes()
@@ -514,29 +486,50 @@ class BusContext:
         self, name: str, role: str | None = None, *, by: str | None = None, dialects: tuple[str, ...] = ()
     ) -> Member | Finding:
         """The member that acts under this name. In an open team a newcomer with a known role joins by acting; one that
-        has shut down comes back only when it is added `by` a lead or a person. `dialects`: what it says it reads."""
+        has shut down comes back only when it is added `by` a lead or a person. `dialects`: those that it reads."""
         by = normalised(by) if by is not None else None
-        roster = await self.roster()
-        known, role = roster.members.get(normalised(name)), normalised(role) if role is not None else None
-        if known is None or known.joined_at is None or not known.is_here or dialects or role not in (None, known.role):
-            found = self.team.resolve_member(name, role, by=by)
-            if isinstance(found, Finding):
-                return found
+        known, role = (
+            (await self.roster()).members.get(normalised(name)),
+            normalised(role) if role is not None else None,
+        )
+        is_here = known is not None and known.joined_at is not None and known.is_here
+        if known is not None and is_here and not dialects and role in (None, known.role):
+            await self.mark_seen(known.name, known.seen_at or 0.0)
+            return known
+        refused = self.team.resolve_member(name, role, by=by)
+        if isinstance(refused, Finding):
+            return refused
 
-            def join(tx: Transaction) -> Member | Finding:
-                self.team.begin(tx)
-                member = self.team.resolve_member(name, role, by=by)
-                if isinstance(member, Finding):
-                    return member
-                reads = dialects or member.dialects
-                if not self.team.is_member(member) or reads != member.dialects:
-                    member = member._replace(dialects=reads, seen_at=self.team.now)
-                    self.team.add_member(tx, member, by)
+        def join(tx: Transaction) -> Member | Finding:
+            self.team.begin(tx)
+            member = self.team.resolve_member(name, role, by=by)
+            if isinstance(member, Finding):
                 return member
+            reads = dialects or member.dialects
+            if not self.team.is_member(member) or reads != member.dialects:
+                member = member._replace(dialects=reads, seen_at=self.team.now)
+                self.team.add_member(tx, member, by)
+            return member
 
-            return await self.store.transaction(join, may_use_reserve=True)
-        await self.mark_seen(known.name, known.seen_at or 0.0)
-        return known
+        return await self.store.transaction(join, may_use_reserve=True)
+
+    async def join(self, name: str, role: str | None, *, by: str | None, dialects: Sequence[str]) -> Member | Finding:
+        """Add a member. telex.toml decides what a declared member reads."""
+        from telex.delivery.membership import reads_differ, understood
+
+        reads = list[str]()
+        for dialect in dialects:
+            choice = understood(dialect, self.dialects.values(), self.limits)
+            if isinstance(choice, Finding):
+                return choice
+            reads.append(choice)
+        declared = next((member for member in self.declared if member.name == normalised(name)), None)
+        if reads and declared is not None and declared.dialects:
+            differs = reads_differ(declared, tuple(dict.fromkeys(reads)), self.limits)
+            if differs is not None:
+                return differs
+            reads = []
+        return await self.member(name, role, by=by, dialects=tuple(dict.fromkeys(reads)))
 
     async def find_member(self, name: str, role: str | None = None) -> Member | Finding:
         """The member of this name, or the one that would join under it. Nothing is written."""
@@ -544,7 +537,7 @@ class BusContext:
         return known if known is not None and not known.is_here else self.team.resolve_member(name, role)
 
     async def mark_seen(self, name: str, seen_at: float = 0.0) -> None:
-        """Write down that a member is active, a few times in the span after which it would be shown as silent."""
+        """Store that a member is active, four times in the span after which it is shown as silent."""
         now, often_enough = self.clock.now(), self.limits.silent_seconds / 4
         if now - self._seen.get(name, seen_at) > often_enough:
             member = (await self.roster()).find(name)
@@ -555,3 +548,29 @@ class BusContext:
                 with suppress(StoreFull):
                     await self.store.seen(name, now)
                     self.team.put_seen(name, now)
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+YEAR_SECONDS = 366 * 86_400.0
+
+
+def seconds(name: str, value: float, minimum: float = 0.0) -> float:
+    """The value, if it is a span of time between `minimum` and a year: zero or NaN would harm other readers later."""
+    if not minimum <= value <= YEAR_SECONDS:  # nan is neither
+        raise InvalidValue(f"give {name} a span from {minimum:g} seconds to a year, not {value!r}.")
+    return value
+
+
+def count(name: str, value: int) -> int:
+    if value < 1:
+        raise InvalidValue(f"give {name} a number from 1, not {value!r}.")
+    return value
+
+
+def searched(query: Query) -> Query:
+    """The query, if its text is short: every word costs time."""
+    if query.text is not None and len(query.text) > TEXT_CHARACTERS_MAX:
+        limit = f"at most {TEXT_CHARACTERS_MAX:,} characters, not {len(query.text):,}"
+        raise InvalidValue(f"give text a few words: {limit}.")
+    return query

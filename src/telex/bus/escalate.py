@@ -1,8 +1,11 @@
-"""Escalation chain: order of the levels, who may answer, and the message that the bus sends to the next level.
+"""Escalations: levels, timeouts and answers.
 
 An escalation waits at one level at a time. When its deadline passes, the bus sends it to the next level that has a
 member, with one line added that names the level that did not answer; a human has no deadline. Every level that has
 received it may still answer, and one answer closes the escalation.
+
+Each step is a pending request in the store, so any process that handles timeouts takes it further, after a crash too.
+The missed deadline is counted in the same transaction as the next step, so two processes take one step.
 """
 
 import copy
@@ -11,16 +14,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from telex.bus.context import BusContext, Topics
+from telex.bus.work_rules import new_message_of
 from telex.delivery.routing import Route, inboxes_of
 from telex.delivery.system_messages import format_timestamp
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import PRIORITIES, Dialect, MessageType, Tree
+from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.limits import Limits
 from telex.model.message import Delivery, Event, Message, NewMessage, WorkChange
 from telex.model.roster import HUMAN, ONE_OF_ROLE, TELEX, Member, Roster
-from telex.model.text import digest_of
 from telex.model.work import NO_DEADLINE, Escalation, EscalationLevel, waits_for_ever
 from telex.ports.store import PendingRequest, Reads, Transaction
 from telex.validation.authorization import normalised
@@ -28,15 +31,65 @@ from telex.work import reducer
 from telex.work.escalations import FOLDS, KIND, above, topic_of
 from telex.work.view import WorkMessage, fields_of, parse_tree, work_message_from_log
 
-ESCALATE = "escalate"
+Pending = list[tuple[PendingRequest, Message]]
+Overdue = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
+OPEN_MAX = 10_000  # escalations listed
+FAR_AWAY = NO_DEADLINE * 2
 
 
 def deadline_of(level: str, inboxes: Sequence[str], now: float, limits: Limits) -> float:
-    with_a_person = normalised(level) == HUMAN or HUMAN in inboxes
-    return NO_DEADLINE if with_a_person else now + limits.escalation_seconds
+    is_human = normalised(level) == HUMAN or HUMAN in inboxes
+    return NO_DEADLINE if is_human else now + limits.escalation_seconds
 
 
-# --- levels ----------------------------------------------------------------------------------------------------------
+def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escalation | None:
+    """The escalation that this message is a step of. None: a lenient team let it pass outside the work rules."""
+    for id_ in (message.id, message.reply_to):
+        escalation: Escalation | None = context.team.topic(topic_of(id_)) if id_ is not None else None
+        if escalation is not None and any(rung.seq == message.seq for rung in escalation.rungs):
+            return escalation
+    typed = context.type_of(message)
+    accepted = next((event for event in reads.story(message.seq) if event.kind == "accepted"), None)
+    if typed is None or accepted is None:
+        return None
+    work_message = work_message_from_log(message, accepted, typed[0])
+    return FOLDS[KIND](None, work_message) if work_message is not None else None
+
+
+# --- timeouts --------------------------------------------------------------------------------------------------------
+
+
+async def escalate_further(context: BusContext, request: PendingRequest, message: Message) -> bool:
+    """Take an unanswered escalation one step up. False: the message is none, and its timeout is handled otherwise."""
+    if not context.is_escalation(message):
+        return False
+    return await context.store.transaction(lambda tx: _escalate(context, tx, request, message))
+
+
+def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, message: Message) -> bool:
+    context.team.begin(tx)
+    typed, escalation = context.type_of(message), escalation_of(context, tx, message)
+    if typed is None or escalation is None:
+        return False
+    now = context.team.now
+    if not _is_open(tx, escalation):
+        tx.remind(request, now, None, (), json.dumps({"reason": f"{escalation.id} was answered"}))
+        return True
+    level = next((rung.level for rung in escalation.rungs if rung.seq == message.seq), escalation.now.level)
+    up = climb_from(*typed, level, context.team.roster)
+    if up is None:
+        tx.remind(request, now, NO_DEADLINE, (), json.dumps({"reason": "there is no higher level"}))
+        return True
+    step = _next_step(context, escalation, message, *typed, up=up)
+    detail = json.dumps({"climbed_to": step.to, "by": step.id}, ensure_ascii=False)
+    tx.remind(request, now, NO_DEADLINE, (), detail, reports=(step,))
+    return True
+
+
+def _is_open(reads: Reads, escalation: Escalation) -> bool:
+    """The first step is pending as long as the escalation is, and an answer ends both."""
+    pending = reads.pending_requests(escalation.id, None)
+    return any(request.message == escalation.rungs[0].seq for request, _ in pending)
 
 
 class EscalationStep(NamedTuple):
@@ -59,96 +112,61 @@ def climb_from(dialect: Dialect, type_: MessageType, level: str, roster: Roster)
     return None
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
-
-
-def may_answer(member: Member, escalation: Escalation, dialect: Dialect, type_: MessageType, roster: Roster) -> bool:
-    """Every level that has received it, every level above those, and humans; never its author."""
-    if member.name == escalation.by:
-        return False
-    if member.role == HUMAN:
-        return True
-    first = escalation.rungs[0].level
-    roles = {normalised(first), *map(normalised, above(dialect, type_, first))}
-    recipients = {inbox for rung in escalation.rungs for inbox in rung.inboxes}
-    return member.role in roles or not recipients.isdisjoint(inboxes_of(member, roster))
-
-
-def goes_back(escalation: Escalation, inboxes: Sequence[str]) -> bool:
-    """Whether a message is addressed to the author; any address counts where the bus is the author."""
-    return escalation.by == TELEX or not {escalation.by, ONE_OF_ROLE + escalation.role}.isdisjoint(inboxes)
-
-
-def with_events(escalation: Escalation, events: Iterable[Event]) -> Escalation:
-    """The escalation with its answer, if the events of its messages contain one."""
-    ours = {rung.seq for rung in escalation.rungs}
-    answers = [event for event in events if event.kind == "answered" and event.message in ours]
-    if not answers:
-        return escalation
-    first = min(answers, key=lambda event: event.seq)
-    return escalation._replace(answered_by=first.agent, answered_at=first.at)
-
-
-# --- message to the next level ---------------------------------------------------------------------------------------
-
-
-class LastStep(NamedTuple):
-    """The message of an escalation that was not answered in time, parsed."""
-
-    dialect: Dialect
-    type: MessageType
-    tree: Tree
-
-
-def climbing(
-    escalation: Escalation, last: LastStep, step: EscalationStep, now: float, new_id: str, *, limits: Limits
-) -> tuple[Tree, NewMessage]:
-    """Message of the bus that takes the escalation to the next level."""
-    dialect, type_, _ = last
-    role = normalised(step.level)
+def _next_step(
+    context: BusContext,
+    escalation: Escalation,
+    message: Message,
+    dialect: Dialect,
+    type_: MessageType,
+    *,
+    up: EscalationStep,
+) -> NewMessage:
+    """The message of the bus that takes the escalation to the next level."""
+    now, new_id, role, wire = context.team.now, context.clock.new_id(), normalised(up.level), dialect.wire
     address = HUMAN if role == HUMAN else ONE_OF_ROLE + role
     correlation = escalation.correlation or escalation.id
-    tree = _tree_for(last, step, escalation.now)
+    tree = _with_unanswered_level(parse_tree(message.raw, dialect, type_), dialect, type_, up, escalation.now)
     by_name = dialect.addresses == "names"
-    wire = dialect.wire
-    places = {
+    envelope = {
         wire.id: new_id,
         wire.timestamp: format_timestamp(now),
-        wire.sender: TELEX if by_name else step.below,
-        wire.recipient: step.recipient if by_name else role,
+        wire.sender: TELEX if by_name else up.below,
+        wire.recipient: up.recipient if by_name else role,
         wire.reply_to: escalation.id,
     }
     if wire.correlation in dialect.envelope:
-        places[wire.correlation] = correlation
-    tree |= {name: value for name, value in places.items() if name is not None}
-    raw = write(dialect, tree).encode()
-    new_message = NewMessage(
+        envelope[wire.correlation] = correlation
+    tree |= {name: value for name, value in envelope.items() if name is not None}
+    work_message = WorkMessage(
+        seq=0,
         id=new_id,
         at=now,
         sender=TELEX,
         role=TELEX,
         to=address,
-        dialect=dialect.name,
-        type=type_.name,
-        rank=PRIORITIES.index(type_.priority),
+        inboxes=(address,),
+        dialect=dialect,
+        type=type_,
+        fields=fields_of(tree, dialect, type_),
         correlation=correlation,
         reply_to=escalation.id,
-        digest=digest_of(raw),
-        raw=raw,
-        inboxes=(address,),
-        detail=json.dumps({"inboxes": [address]}),
-        answer_by=deadline_of(step.level, (address,), now, limits),
     )
-    return tree, new_message
+    return new_message_of(work_message, write(dialect, tree).encode())._replace(
+        detail=json.dumps({"inboxes": [address]}),
+        answer_by=deadline_of(up.level, (address,), now, context.limits),
+        work_change=WorkChange(reducer.topics_changed(work_message, Topics(context.team))),
+    )
 
 
-def _tree_for(last: LastStep, step: EscalationStep, unanswered: EscalationLevel) -> Tree:
+def _with_unanswered_level(
+    tree: Tree, dialect: Dialect, type_: MessageType, up: EscalationStep, unanswered: EscalationLevel
+) -> Tree:
     """Content of the last message, for the next level, with a line that names the level that did not answer."""
-    dialect, type_, tree = last._replace(tree=copy.deepcopy(last.tree))
+    tree = copy.deepcopy(tree)
     assert type_.deed is not None
     names, role = type_.deed.field_map, normalised(unanswered.level)
     silent = f"{role} has not answered {unanswered.id} since {format_timestamp(unanswered.at)}"
-    set_path(tree, dialect.locate(type_, names["level"]), step.level)
+    set_path(tree, dialect.locate(type_, names["level"]), up.level)
     if "evidence" in names:
         _append(tree, dialect.locate(type_, names["evidence"]), silent)
     elif "history" in names:
@@ -163,96 +181,6 @@ def _append(tree: Tree, path: tuple[str, ...], line: Any) -> None:
     set_path(tree, path, [*(before if isinstance(before, list) else ()), line])
 
 
-Asked = list[tuple[PendingRequest, Message]]
-Asks = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
-OPEN_MAX = 10_000  # matters looked at in one go
-FAR_AWAY = NO_DEADLINE * 2
-
-
-def is_escalation(context: BusContext, message: Message) -> bool:
-    return context.action_of(message) == ESCALATE
-
-
-def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escalation | None:
-    """The escalation that this message is a step of. None: a lenient team let it pass outside the work rules."""
-    for id_ in (message.id, message.reply_to):
-        matter: Escalation | None = context.team.topic(topic_of(id_)) if id_ is not None else None
-        if matter is not None and any(rung.seq == message.seq for rung in matter.rungs):
-            return matter
-    found = context.type_of(message)
-    accepted = next((event for event in reads.story(message.seq) if event.kind == "accepted"), None)
-    if found is None or accepted is None:
-        return None
-    work_message = work_message_from_log(message, accepted, found[0])
-    return FOLDS[KIND](None, work_message) if work_message is not None else None
-
-
-# --- timeouts --------------------------------------------------------------------------------------------------------
-
-
-async def escalate_further(context: BusContext, request: PendingRequest, message: Message) -> bool:
-    """Take an unanswered escalation one step up. False: the message is none, and its timeout is handled otherwise."""
-    if not is_escalation(context, message):
-        return False
-    return await context.store.transaction(lambda tx: _escalate(context, tx, request, message))
-
-
-def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, message: Message) -> bool:
-    context.team.begin(tx)
-    found, matter = context.type_of(message), escalation_of(context, tx, message)
-    if found is None or matter is None:
-        return False
-    now = context.team.now
-    if not _is_open(tx, matter):
-        tx.remind(request, now, None, (), json.dumps({"reason": f"{matter.id} was answered"}))
-        return True
-    level = next((rung.level for rung in matter.rungs if rung.seq == message.seq), matter.now.level)
-    up = climb_from(*found, level, context.team.roster)
-    if up is None:
-        tx.remind(request, now, NO_DEADLINE, (), json.dumps({"reason": "there is nobody above"}))
-        return True
-    step = _next_step(context, matter, message, *found, up=up)
-    detail = json.dumps({"climbed_to": step.to, "by": step.id}, ensure_ascii=False)
-    tx.remind(request, now, NO_DEADLINE, (), detail, reports=(step,))
-    return True
-
-
-def _next_step(
-    context: BusContext,
-    matter: Escalation,
-    message: Message,
-    dialect: Dialect,
-    type_: MessageType,
-    *,
-    up: EscalationStep,
-) -> NewMessage:
-    now, new_id = context.team.now, context.clock.new_id()
-    last = LastStep(dialect, type_, parse_tree(message.raw, dialect, type_))
-    tree, new_message = climbing(matter, last, up, now, new_id, limits=context.limits)
-    work_message = WorkMessage(
-        seq=0,
-        id=new_id,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=new_message.to,
-        inboxes=new_message.inboxes,
-        dialect=dialect,
-        type=type_,
-        fields=fields_of(tree, dialect, type_),
-        correlation=new_message.correlation,
-        reply_to=new_message.reply_to,
-    )
-    topics = reducer.topics_changed(work_message, Topics(context.team))
-    return new_message._replace(work_change=WorkChange(topics))
-
-
-def _is_open(reads: Reads, matter: Escalation) -> bool:
-    """The first step is pending as long as the escalation is, and an answer ends both."""
-    pending = reads.pending_requests(matter.id, None)
-    return any(request.message == matter.rungs[0].seq for request, _ in pending)
-
-
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
@@ -261,63 +189,77 @@ def escalations_answered_by(
     reads: Reads,
     member: Member,
     traits: TypeTraits | None,
-    named: Asked,
+    named: Pending,
     *,
-    related: Asked,
+    related: Pending,
     inboxes: Route,
 ) -> tuple[int, ...]:
     """The requests of every escalation that a message answers: the one it names, or those of its conversation where it
     goes back to their sender. Another escalation is no answer."""
-    if traits is not None and traits.action == ESCALATE:
+    if traits is not None and traits.action == "escalate":
         return ()
     answered: dict[int, None] = {}
-    for found, is_named in ((named, True), (related, False)):
-        for _, message in found:
-            if message.seq in answered or not is_escalation(context, message):
+    for is_named, pending in ((True, named), (False, related)):
+        for _, message in pending:
+            if message.seq in answered or not context.is_escalation(message):
                 continue
-            matter = escalation_of(context, reads, message)
-            if matter is not None and _may_settle(context, member, matter, message, inboxes, is_named=is_named):
-                answered |= dict.fromkeys(rung.seq for rung in matter.rungs)
+            escalation, typed = escalation_of(context, reads, message), context.type_of(message)
+            if escalation is None or typed is None or not (is_named or _goes_back(escalation, inboxes)):
+                continue
+            if may_answer(member, escalation, *typed, context.team.roster):
+                answered |= dict.fromkeys(rung.seq for rung in escalation.rungs)
     return tuple(answered)
 
 
-def _may_settle(
-    context: BusContext, member: Member, matter: Escalation, message: Message, inboxes: Route, *, is_named: bool
-) -> bool:
-    found = context.type_of(message)
-    assert found is not None
-    able = may_answer(member, matter, *found, context.team.roster)
-    return able and (is_named or goes_back(matter, inboxes))
+def may_answer(member: Member, escalation: Escalation, dialect: Dialect, type_: MessageType, roster: Roster) -> bool:
+    """Every level that has received it, every level above those, and humans; never its author."""
+    if member.name == escalation.by:
+        return False
+    if member.role == HUMAN:
+        return True
+    first = escalation.rungs[0].level
+    roles = {normalised(first), *map(normalised, above(dialect, type_, first))}
+    recipients = {inbox for rung in escalation.rungs for inbox in rung.inboxes}
+    return member.role in roles or not recipients.isdisjoint(inboxes_of(member, roster))
 
 
-# --- queries ---------------------------------------------------------------------------------------------------------
+def _goes_back(escalation: Escalation, inboxes: Sequence[str]) -> bool:
+    """Whether a message is addressed to the author; any address counts where the bus is the author."""
+    return escalation.by == TELEX or not {escalation.by, ONE_OF_ROLE + escalation.role}.isdisjoint(inboxes)
 
 
-async def escalations(context: BusContext, *, answered: bool, asks: Asks | None = None) -> list[Escalation]:
-    """Those that wait, oldest first; those that were answered too, if asked for. `asks`: all pending requests, if they
-    have been read."""
-    asks = await context.store.overdue(FAR_AWAY, OPEN_MAX) if asks is None else asks
-    waiting = {
-        pending_request.message: pending_request
-        for pending_request, message, _ in asks
-        if is_escalation(context, message)
-    }
+# --- list ------------------------------------------------------------------------------------------------------------
+
+
+async def escalations(context: BusContext, *, answered: bool, pending: Overdue | None = None) -> list[Escalation]:
+    """Open escalations, oldest first; with `answered` all of them. `pending`: all pending requests, if known."""
+    pending = await context.store.overdue(FAR_AWAY, OPEN_MAX) if pending is None else pending
+    requests = [(request, message) for request, message, _ in pending if context.is_escalation(message)]
     if answered:
-        matters: list[Escalation] = list((await context.topics_of_kind(KIND)).values())
+        states = await context.topics_of_kind(KIND)
     else:
-        firsts = {topic_of(message.id) for pending_request, message, _ in asks if pending_request.message in waiting}
-        matters = list((await context.topics(sorted(firsts))).values())
-    escalations = [await _as_it_is(context, matter, waiting) for matter in matters]
-    return sorted(
-        (escalation for escalation in escalations if answered or escalation.is_open),
-        key=lambda escalation: (escalation.at, escalation.id),
-    )
+        states = await context.topics(sorted({topic_of(message.id) for _, message in requests}))
+    due = {request.message: request.due_at for request, _ in requests}
+    current = [await _current(context, escalation, due) for escalation in states.values()]
+    listed = [escalation for escalation in current if answered or escalation.is_open]
+    return sorted(listed, key=lambda escalation: (escalation.at, escalation.id))
 
 
-async def _as_it_is(context: BusContext, matter: Escalation, waiting: dict[int, PendingRequest]) -> Escalation:
-    if matter.rungs[0].seq not in waiting:
-        return with_events(matter, await context.store.story(matter.rungs[0].seq))
-    pending_request = waiting.get(matter.now.seq)
-    if pending_request is None or waits_for_ever(pending_request.due_at):
-        return matter
-    return matter._replace(rungs=(*matter.rungs[:-1], matter.now._replace(due_at=pending_request.due_at)))
+async def _current(context: BusContext, escalation: Escalation, due: dict[int, float]) -> Escalation:
+    """The escalation with its answer, or with its deadline."""
+    if escalation.rungs[0].seq not in due:
+        return with_events(escalation, await context.store.story(escalation.rungs[0].seq))
+    due_at = due.get(escalation.now.seq)
+    if due_at is None or waits_for_ever(due_at):
+        return escalation
+    return escalation._replace(rungs=(*escalation.rungs[:-1], escalation.now._replace(due_at=due_at)))
+
+
+def with_events(escalation: Escalation, events: Iterable[Event]) -> Escalation:
+    """The escalation with its answer, if the events of its messages contain one."""
+    steps = {rung.seq for rung in escalation.rungs}
+    answers = [event for event in events if event.kind == "answered" and event.message in steps]
+    if not answers:
+        return escalation
+    first = min(answers, key=lambda event: event.seq)
+    return escalation._replace(answered_by=first.agent, answered_at=first.at)

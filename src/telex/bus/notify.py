@@ -1,8 +1,9 @@
-"""Notifier of one blocking reader: polls the store for changes.
+"""Notifiers: how readers wait for messages and events.
 
-SQLite does not notify a process of writes by another one, so the store is polled; a poll costs a few microseconds. The
-interval is short at first, because messages come in bursts, and grows to 40 ms. `shared_notify` serves many readers on
-one event loop.
+`Notifier` serves one blocking reader. SQLite does not notify a process of writes by another one, so it polls the store:
+a poll costs a few microseconds, and the interval grows from 4 to 40 ms. `SharedNotifier` serves many readers on one
+event loop: one task polls for all of them and wakes only the readers concerned. Followers of the log catch up by
+themselves; then an `EventTail` reads new events once for all of them.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -22,102 +23,101 @@ if TYPE_CHECKING:
 else:
     asyncio = LazyModule("asyncio")  # a process with a blocking bus never imports it
 
-
-PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.004, 0.04  # between two questions
-LOOKS_APART_SECONDS_MIN = 0.001  # between two looks, whatever falls due
+PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.004, 0.04  # between two polls
+POLLS_APART_SECONDS_MIN = 0.001  # even if something is due
+NEVER = float("inf")
 
 
 def pause(waited: float) -> float:
-    """Seconds until the next question, after having waited for so long: the longer, the more patient."""
+    """Seconds until the next poll: longer, the longer nothing has come."""
     return min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, waited / 8))
 
 
 class Subscription:
-    """Where one reader waits. It says what it is about to look at, looks, and waits for news of that."""
+    """The wait of one reader: `arm` it, read the store, then `wait` for changes since."""
 
-    alone = True  # nobody else looks at the clock meanwhile: whoever waits here has to sweep
+    alone = True  # no other task runs maintenance: the reader has to
 
     def __init__(self, context: BusContext) -> None:
         self._context = context
         self._seen = 0
-        self._news_at = context.clock.now()
+        self._changed_at = context.clock.now()
 
     async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
-        """From this moment on, whatever comes into one of these inboxes or happens to one of these messages is news.
-        None: whatever happens at all."""
+        """From now on, changes to these inboxes and messages end a wait. None: all changes do."""
         self._seen = self._context.store.changes()
 
     async def wait(self, until: float) -> None:
-        """Return when there are any, or at that moment; now and then without any."""
+        """Return at a change, at that time, or now and then without a change."""
         clock, store = self._context.clock, self._context.store
         now = clock.now()
         while now < until:
             if store.changes() != self._seen:
-                self._news_at = now
+                self._changed_at = now
                 return
-            await clock.sleep(min(pause(now - self._news_at), until - now))
+            await clock.sleep(min(pause(now - self._changed_at), until - now))
             now = clock.now()
 
     def close(self) -> None:
-        """Whoever waited here is done with it, or was interrupted."""
+        """The reader is done, or was interrupted."""
 
 
 class Notifier:
     """For one reader at a time."""
 
-    tail: "EventTail | None" = None  # where many follow the record: one who reads it for all of them
+    tail: "EventTail | None" = None  # reads the log for all followers, if there are many
 
     def __init__(self, context: BusContext) -> None:
         self._context = context
 
     async def begin(self) -> None:
-        """Somebody is about to look and then to wait."""
+        """A reader is about to read and then to wait."""
 
-    def place(self, *, takes: bool = False) -> Subscription:
-        """For somebody who `takes` what comes, or for one who only watches. Of those who take, it is enough that one
-        hears of a message."""
+    def subscribe(self, *, takes: bool = False) -> Subscription:
+        """`takes`: the reader leases messages, so that it is enough to wake one of them for each message."""
         return Subscription(self._context)
 
     def nudge(self) -> None:
-        """We have written ourselves: whoever waits here may look at once."""
+        """This process has written: poll at once."""
 
     def close(self) -> None:
-        """Nobody is told anything any more."""
+        """Wake nobody any more."""
 
 
-PAGE = 500  # events fetched at a time, where they are small
-PAGE_MIN, PAGE_BYTES = 16, 4 * 1_048_576  # where they bring large messages, so few, and about so much
-BEHIND_MAX = 2_000  # events that a follower may leave lying; then it reads them for itself, when it comes to it
-READS_APART_SECONDS = 0.02  # what happens within so long is read together
-NEVER = float("inf")
-Happenings = Sequence[tuple[Event, Message | None]]
+# --- followers of the log --------------------------------------------------------------------------------------------
+
+PAGE = 500  # events fetched at a time
+PAGE_MIN, PAGE_BYTES = 16, 4 * 1_048_576  # fewer where messages are large: about so many bytes
+BEHIND_MAX = 2_000  # events buffered for a follower; beyond that it reads the log by itself
+READS_APART_SECONDS = 0.02  # events of this span are read together
+EventPage = Sequence[tuple[Event, Message | None]]
 
 
 class Follower:
-    """One who follows: what lies ready for it, from `base` on."""
+    """Buffer of events after number `base` for one follower."""
 
     def __init__(self, query: Query, base: int) -> None:
         self.query, self.base = query, base
         self.is_behind = False
-        self._pages: list[Happenings] = []
-        self._lying = 0
+        self._pages: list[EventPage] = []
+        self._buffered = 0
         self._future: asyncio.Future[None] | None = None
 
-    def give(self, page: Happenings) -> None:
-        self._lying += len(page)
-        if self._lying > BEHIND_MAX:
+    def give(self, page: EventPage) -> None:
+        self._buffered += len(page)
+        if self._buffered > BEHIND_MAX:
             self.is_behind = True
             self._pages.clear()
         if not self.is_behind:
             self._pages.append(page)
         self.wake()
 
-    def take(self) -> list[Happenings]:
-        pages, self._pages, self._lying = self._pages, [], 0
+    def take(self) -> list[EventPage]:
+        pages, self._pages, self._buffered = self._pages, [], 0
         return pages
 
     async def wait(self, seconds: float) -> None:
-        """Until there is something, or for so long."""
+        """Wait for a page, but no longer than that."""
         if self._pages or self.is_behind or seconds <= 0:
             return
         loop = asyncio.get_running_loop()
@@ -131,141 +131,139 @@ class Follower:
                 timer.cancel()
 
     def wake(self) -> None:
-        if self._future is not None and not self._future.done():
-            self._future.set_result(None)
+        if self._future is not None:
+            _finish(self._future)
 
 
 class EventTail:
-    """The end of the record, read once for all who follow it."""
+    """Reader of new events for all followers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.followers: dict[Query, dict[Follower, None]] = {}
-        self.look_at = NEVER  # when to read next
-        self._looked_at = 0.0
+        self.next_read_at = NEVER
+        self._read_at = 0.0
         self._upto = 0
-        self._is_news = False
+        self._is_changed = False
 
     async def join(self, query: Query) -> Follower:
-        """Whatever happens after `base` is given to the follower; what was before, it reads for itself."""
+        """Events after the follower's `base` are given to it; it reads earlier ones by itself."""
         if not self.followers:
             self._upto = (await self._store.changes_since(None)).upto
-        wish = query._replace(after=0)
         follower = Follower(query, self._upto)
-        self._is_news = True  # something may have happened since that number was asked for
-        self.followers.setdefault(wish, {})[follower] = None
+        self._is_changed = True  # events may have come since that number was read
+        self.followers.setdefault(query._replace(after=0), {})[follower] = None
         return follower
 
     def leave(self, follower: Follower) -> None:
-        wish = follower.query._replace(after=0)
-        there = self.followers.get(wish, {})
-        there.pop(follower, None)
-        if not there:
-            self.followers.pop(wish, None)
+        wanted = follower.query._replace(after=0)
+        followers = self.followers.get(wanted, {})
+        followers.pop(follower, None)
+        if not followers:
+            self.followers.pop(wanted, None)
 
-    def news(self) -> None:
-        self._is_news = True
+    def note_change(self) -> None:
+        self._is_changed = True
 
-    async def look(self, now: float) -> None:
-        """Read what is new, if there is any and the last time was not just now."""
-        self.look_at = NEVER
-        if not self._is_news or not self.followers:
+    async def read(self, now: float) -> None:
+        """Read new events, if there are any and the last read was not just now."""
+        self.next_read_at = NEVER
+        if not self._is_changed or not self.followers:
             return
-        if now < self._looked_at + READS_APART_SECONDS:
-            self.look_at = self._looked_at + READS_APART_SECONDS
+        if now < self._read_at + READS_APART_SECONDS:
+            self.next_read_at = self._read_at + READS_APART_SECONDS
             return
-        self._is_news, self._looked_at = False, now
+        self._is_changed, self._read_at = False, now
         while page := await self._store.events(Query(after=self._upto), PAGE):
-            await self._hand_round(page)
+            await self._distribute(page)
             if len(page) < PAGE:
                 return
 
-    async def _hand_round(self, page: Happenings) -> None:
+    async def _distribute(self, page: EventPage) -> None:
         first, last = self._upto, page[-1][0].seq
-        present = [(wish, list(followers)) for wish, followers in self.followers.items()]
-        self._upto = last  # whoever joins from here on is not present
-        for wish, followers in present:
-            wanted = await self._wanted(wish, page, first, last)
+        present = [(query, list(followers)) for query, followers in self.followers.items()]
+        self._upto = last  # followers that join from here on are not present
+        for query, followers in present:
+            wanted = await self._matching(query, page, first, last)
             for follower in followers if wanted else ():
                 follower.give(wanted)
 
-    async def _wanted(self, wish: Query, page: Happenings, first: int, last: int) -> Happenings:
-        if wish.text is None:
-            return [one for one in page if matches_query(wish, *one)]
-        found = await self._store.events(wish._replace(after=first), PAGE)
-        return [one for one in found if one[0].seq <= last]
+    async def _matching(self, query: Query, page: EventPage, first: int, last: int) -> EventPage:
+        if query.text is None:
+            return [item for item in page if matches_query(query, *item)]
+        events = await self._store.events(query._replace(after=first), PAGE)
+        return [item for item in events if item[0].seq <= last]
 
     def wake_all(self) -> None:
         for followers in self.followers.values():
             for follower in followers:
-                follower.is_behind = True  # it then looks for itself, and meets what we have met
+                follower.is_behind = True  # it reads the store by itself, and gets the same error
                 follower.wake()
 
 
 async def follow_events(
-    context: BusContext, waiting: Notifier, query: Query, *, follow: bool, wait: float | None
-) -> AsyncGenerator[Happenings, None]:
-    """What happened, in pages; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
-    tail = None if query.newest_first or not follow else waiting.tail
+    context: BusContext, notifier: Notifier, query: Query, *, follow: bool, wait: float | None
+) -> AsyncGenerator[EventPage, None]:
+    """Pages of events. `follow`: also of new ones, until none has come for `wait` seconds."""
+    tail = None if query.newest_first or not follow else notifier.tail
     if tail is not None:
-        pages = _together(context, waiting, tail, query, wait)
+        pages = _follow_shared(context, notifier, tail, query, wait)
     elif query.newest_first and not follow:
-        pages = _backwards(context, query)
+        pages = _read_backwards(context, query)
     else:
-        pages = _alone(context, waiting, query, follow, wait)
+        pages = _follow_alone(context, notifier, query, follow, wait)
     async with aclosing(pages):
         async for page in pages:
             yield page
 
 
-class _FetchSize:
-    """How many events are fetched at a time? It begins with a few, and becomes as many as are together not large: a
-    hundred readers of a record with large messages must not fill the memory."""
+class _PageReader:
+    """Reads pages of a size that adapts to the messages: many readers of large messages must not fill the memory."""
 
     def __init__(self, store: Store, query: Query) -> None:
-        self._store, self._query, self._most = store, query, PAGE_MIN
+        self._store, self._query, self._limit = store, query, PAGE_MIN
 
-    async def page(self, after: int) -> tuple[Happenings, bool]:
-        """Those after that event, and whether there may be more of them."""
-        most = self._most
-        page = await self._store.events(self._query._replace(after=after), most)
+    async def page(self, after: int) -> tuple[EventPage, bool]:
+        """Events after that number, and whether there may be more."""
+        limit = self._limit
+        page = await self._store.events(self._query._replace(after=after), limit)
         size = sum(len(message.raw) for _, message in page if message is not None)
         if size * 2 <= PAGE_BYTES:
-            self._most = min(most * 2, PAGE)
+            self._limit = min(limit * 2, PAGE)
         elif size > PAGE_BYTES:
-            self._most = max(most // 2, PAGE_MIN)
-        return page, len(page) == most
+            self._limit = max(limit // 2, PAGE_MIN)
+        return page, len(page) == limit
 
 
-async def _backwards(context: BusContext, query: Query) -> AsyncGenerator[Happenings, None]:
-    """The newest first, and at most a page of them. Most want only a few, so it is read in steps that grow."""
+async def _read_backwards(context: BusContext, query: Query) -> AsyncGenerator[EventPage, None]:
+    """Newest first, at most a page, in growing steps: most callers want only a few."""
     await run_maintenance(context)
-    most, oldest = PAGE_MIN, NEVER
+    limit, oldest = PAGE_MIN, NEVER
     while True:
-        page = await context.store.events(query, most)
-        fresh = [one for one in page if one[0].seq < oldest]
-        if fresh:
-            oldest = fresh[-1][0].seq
-            yield fresh
-        if len(page) < most or most == PAGE:
+        page = await context.store.events(query, limit)
+        unseen = [item for item in page if item[0].seq < oldest]
+        if unseen:
+            oldest = unseen[-1][0].seq
+            yield unseen
+        if len(page) < limit or limit == PAGE:
             return
-        most = min(most * 2, PAGE)
+        limit = min(limit * 2, PAGE)
 
 
-async def _alone(
-    context: BusContext, waiting: Notifier, query: Query, follow: bool, wait: float | None
-) -> AsyncGenerator[Happenings, None]:
+async def _follow_alone(
+    context: BusContext, notifier: Notifier, query: Query, follow: bool, wait: float | None
+) -> AsyncGenerator[EventPage, None]:
     after, last = query.after, context.clock.now()
-    subscription, reading = waiting.place(), _FetchSize(context.store, query)
+    subscription, reader = notifier.subscribe(), _PageReader(context.store, query)
     try:
         while True:
             if follow:
                 await subscription.arm()
             if follow or after == query.after:
-                await run_maintenance(context)  # whoever only looks back needs it once, and not for every page
-            page, is_more = await reading.page(after)
+                await run_maintenance(context)
+            page, is_more = await reader.page(after)
             if page:
-                after = max(page[0][0].seq, page[-1][0].seq)  # newest first, there is no way further back
+                after = max(page[0][0].seq, page[-1][0].seq)  # newest first, there is no page after the first
                 yield page
             now = context.clock.now()
             if is_more:
@@ -279,36 +277,34 @@ async def _alone(
         subscription.close()
 
 
-async def _together(
-    context: BusContext, waiting: Notifier, tail: EventTail, query: Query, wait: float | None
-) -> AsyncGenerator[Happenings, None]:
+async def _follow_shared(
+    context: BusContext, notifier: Notifier, tail: EventTail, query: Query, wait: float | None
+) -> AsyncGenerator[EventPage, None]:
     after, last = query.after, context.clock.now()
-    reading = _FetchSize(context.store, query)
+    reader = _PageReader(context.store, query)
     await run_maintenance(context)
     while True:
-        page, is_more = await reading.page(after)
-        while is_more:
+        page, is_more = await reader.page(after)
+        while is_more:  # catch up before joining
             after = page[-1][0].seq
-            yield page  # so much that it is worth doing before joining
-            page, is_more = await reading.page(after)
+            yield page
+            page, is_more = await reader.page(after)
         follower = await tail.join(query)
         try:
-            await waiting.begin()
+            await notifier.begin()
             page = await context.store.events(query._replace(after=after), PAGE)
-            if mine := [one for one in page if one[0].seq <= follower.base]:
-                after, last = mine[-1][0].seq, context.clock.now()
-                yield mine
-            if len(mine) == PAGE:
-                continue  # too much has happened in this moment
+            if earlier := [item for item in page if item[0].seq <= follower.base]:
+                after, last = earlier[-1][0].seq, context.clock.now()
+                yield earlier
+            if len(earlier) == PAGE:
+                continue  # still behind
             while not follower.is_behind:
                 for given in follower.take():
-                    if given[0][0].seq <= after:  # it began further on than the others have read
-                        given = [one for one in given if one[0].seq > after]
-                    if not given:
-                        continue
-                    after = given[-1][0].seq
-                    yield given
-                    last = context.clock.now()
+                    new = [item for item in given if item[0].seq > after] if given[0][0].seq <= after else given
+                    if new:
+                        after = new[-1][0].seq
+                        yield new
+                        last = context.clock.now()
                 left = NEVER if wait is None else last + wait - context.clock.now()
                 if left <= 0:
                     return
@@ -317,52 +313,49 @@ async def _together(
             tail.leave(follower)
 
 
-SWEEPS_APART_SECONDS_MIN = 0.01
+# --- many readers on one event loop ----------------------------------------------------------------------------------
+
+MAINTENANCE_APART_SECONDS_MIN = 0.01
 Key = str | int  # an inbox, or the number of a message
 
 
 class SharedSubscription(Subscription):
     alone = False
 
-    def __init__(self, waiting: "SharedNotifier", *, takes: bool) -> None:
-        self._waiting, self.takes = waiting, takes
+    def __init__(self, notifier: "SharedNotifier", *, takes: bool) -> None:
+        self._notifier, self.takes = notifier, takes
         self.keys: tuple[Key, ...] | None = ()  # None: everything
-        self._woken = False
+        self.is_woken = False
         self._future: asyncio.Future[None] | None = None
 
-    @property
-    def is_woken(self) -> bool:
-        return self._woken
-
     async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
-        await self._waiting.begin()
-        self._woken = False
-        keys: tuple[Key, ...] = (*(inboxes or ()), *messages)
-        self._waiting.seat(self, None if inboxes is None else keys)
+        await self._notifier.begin()
+        self.is_woken = False
+        self._notifier.register(self, None if inboxes is None else (*inboxes, *messages))
 
     async def wait(self, until: float) -> None:
-        waiting = self._waiting
+        notifier = self._notifier
         if self.takes and self.keys:
-            await waiting.expect(str(key) for key in self.keys)
-        left = until - waiting.clock.now()
-        if self._woken or left <= 0:
+            await notifier.expect(str(key) for key in self.keys)
+        left = until - notifier.clock.now()
+        if self.is_woken or left <= 0:
             return
-        self._future = waiting.loop.create_future()
-        at_last = waiting.loop.call_later(left, _finish, self._future)
+        self._future = notifier.loop.create_future()
+        timer = notifier.loop.call_later(left, _finish, self._future)
         try:
             await self._future
         finally:
-            at_last.cancel()
+            timer.cancel()
             self._future = None
 
     def close(self) -> None:
         keys = self.keys or ()
-        self._waiting.unseat(self)
+        self._notifier.unregister(self)
         if self.takes:
-            self._waiting.wake_next(keys)
+            self._notifier.wake_next(keys)
 
     def wake(self) -> None:
-        self._woken = True
+        self.is_woken = True
         if self._future is not None:
             _finish(self._future)
 
@@ -374,51 +367,51 @@ class SharedNotifier(Notifier):
         super().__init__(context)
         self.loop, self.clock = asyncio.get_running_loop(), context.clock
         self.tail: EventTail = EventTail(context.store)
-        self._places: dict[Key | None, dict[SharedSubscription, None]] = {}  # by what they wait for, first come first
-        self._due: dict[str, float] = {}  # by inbox: when the next of what lies in it may be taken
-        self._watch: asyncio.Task[None] | None = None
-        self._rest: asyncio.Future[None] | None = None  # the watch's own
+        self._subscriptions: dict[Key | None, dict[SharedSubscription, None]] = {}  # by key, first come first
+        self._due: dict[str, float] = {}  # by inbox: when its next message is due
+        self._task: asyncio.Task[None] | None = None
+        self._sleep: asyncio.Future[None] | None = None  # of the task
         self._nudged = False
-        self._version = self._upto = 0  # what the watch has seen: of the store's changes, and of the events
-        self._news_at = context.clock.now()
-        self._sweep_at = 0.0
+        self._version = self._upto = 0  # of the store's changes and of the events, as last read
+        self._changed_at = context.clock.now()
+        self._maintenance_at = 0.0
 
-    def place(self, *, takes: bool = False) -> Subscription:
+    def subscribe(self, *, takes: bool = False) -> Subscription:
         return SharedSubscription(self, takes=takes)
 
     async def begin(self) -> None:
-        """See to it that somebody keeps watch, from before the caller looks."""
-        if self._watch is not None and not self._watch.done():
+        """Start the polling task, before the caller reads."""
+        if self._task is not None and not self._task.done():
             return
         version = self._context.store.changes()
         upto = (await self._context.store.changes_since(None)).upto
-        if self._watch is None or self._watch.done():  # nobody else has begun meanwhile
-            self._version, self._upto, self._sweep_at = version, upto, 0.0
-            self._watch = self.loop.create_task(self._keep_watch())
+        if self._task is None or self._task.done():  # another caller may have started it meanwhile
+            self._version, self._upto, self._maintenance_at = version, upto, 0.0
+            self._task = self.loop.create_task(self._run())
 
-    # --- who waits for what ------------------------------------------------------------------------------------------
+    # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def seat(self, shared_subscription: SharedSubscription, keys: tuple[Key, ...] | None) -> None:
-        if keys == shared_subscription.keys:
+    def register(self, subscription: SharedSubscription, keys: tuple[Key, ...] | None) -> None:
+        if keys == subscription.keys:
             return
-        before = shared_subscription.keys or ()
-        self.unseat(shared_subscription)
-        shared_subscription.keys = keys
+        before = subscription.keys or ()
+        self.unregister(subscription)
+        subscription.keys = keys
         for key in (None,) if keys is None else keys:
-            self._places.setdefault(key, {})[shared_subscription] = None
-        if shared_subscription.takes:  # it may have been woken for something that it does not take any more
+            self._subscriptions.setdefault(key, {})[subscription] = None
+        if subscription.takes:  # it may have been woken for a message that it does not take any more
             self.wake_next([key for key in before if key not in (keys or ())])
 
-    def unseat(self, shared_subscription: SharedSubscription) -> None:
-        for key in (None,) if shared_subscription.keys is None else shared_subscription.keys:
-            there = self._places.get(key, {})
-            there.pop(shared_subscription, None)
-            if not there:
-                self._places.pop(key, None)
-        shared_subscription.keys = ()
+    def unregister(self, subscription: SharedSubscription) -> None:
+        for key in (None,) if subscription.keys is None else subscription.keys:
+            others = self._subscriptions.get(key, {})
+            others.pop(subscription, None)
+            if not others:
+                self._subscriptions.pop(key, None)
+        subscription.keys = ()
 
     async def expect(self, inboxes: Iterable[str]) -> None:
-        """Something may lie in these inboxes that is not due yet."""
+        """Wake the readers of these inboxes when their messages become due."""
         for inbox, due_at in (await self._context.store.due_times(list(inboxes))).items():
             self._expect(inbox, due_at)
 
@@ -428,114 +421,108 @@ class SharedNotifier(Notifier):
         self.nudge()
 
     def wake_next(self, keys: Iterable[Key]) -> None:
-        """One of those who take what comes there: it has not been told yet, or it would not be waiting."""
+        """Wake one reader per key that takes messages and was not woken yet."""
         woken: list[SharedSubscription] = []
         for key in keys:
-            if any(key in (shared_subscription.keys or ()) for shared_subscription in woken):
+            if any(key in (subscription.keys or ()) for subscription in woken):
                 continue
-            chosen = next(
-                (
-                    shared_subscription
-                    for shared_subscription in self._places.get(key, ())
-                    if shared_subscription.takes and not shared_subscription.is_woken
-                ),
-                None,
-            )
+            asleep = (one for one in self._subscriptions.get(key, ()) if one.takes and not one.is_woken)
+            chosen = next(asleep, None)
             if chosen is not None:
                 chosen.wake()
                 woken.append(chosen)
 
     def _wake_watchers(self, key: Key | None) -> None:
-        for shared_subscription in self._places.get(key, ()):
-            if not shared_subscription.takes:
-                shared_subscription.wake()
+        for subscription in self._subscriptions.get(key, ()):
+            if not subscription.takes:
+                subscription.wake()
 
     def _wake_all(self) -> None:
-        for places in self._places.values():
-            for shared_subscription in places:
-                shared_subscription.wake()
+        for subscriptions in self._subscriptions.values():
+            for subscription in subscriptions:
+                subscription.wake()
         self.tail.wake_all()
 
-    # --- the watch ---------------------------------------------------------------------------------------------------
+    # --- polling task ------------------------------------------------------------------------------------------------
 
-    async def _keep_watch(self) -> None:
+    async def _run(self) -> None:
         try:
-            while self._places or self.tail.followers:
+            while self._subscriptions or self.tail.followers:
                 try:
-                    await self._look_around()
+                    await self._poll()
                 except StoreError:
-                    self._wake_all()  # each will meet it, and tell its caller
-                await self._until_something_is_up()
+                    self._wake_all()  # each reader gets the error itself, and raises it to its caller
+                await self._sleep_until_next_poll()
         except Exception:
-            self._wake_all()  # whoever looks next begins another watch
+            self._wake_all()  # the next reader starts another task
             raise
 
-    async def _look_around(self) -> None:
+    async def _poll(self) -> None:
         context, store, now = self._context, self._context.store, self.clock.now()
-        swept = now >= self._sweep_at
-        if swept:
+        is_stale = now >= self._maintenance_at
+        if is_stale:
             context.next_maintenance = min(context.next_maintenance, now)
             await run_if_due(context)
         version = store.changes()
         if version != self._version:
-            self._version, self._news_at = version, now
-            self._tell(await store.changes_since(self._upto), now)
-            swept = True  # what falls due next may have changed as well
-        if swept:
-            soonest = await store.next_deadline(())
-            due = context.next_maintenance if soonest is None else min(context.next_maintenance, soonest)
-            self._sweep_at = max(due, self.clock.now() + SWEEPS_APART_SECONDS_MIN)
+            self._version, self._changed_at = version, now
+            self._wake_for(await store.changes_since(self._upto), now)
+            is_stale = True  # deadlines may have changed as well
+        if is_stale:
+            deadline = await store.next_deadline(())
+            due_at = context.next_maintenance if deadline is None else min(context.next_maintenance, deadline)
+            self._maintenance_at = max(due_at, self.clock.now() + MAINTENANCE_APART_SECONDS_MIN)
         for inbox in [inbox for inbox, due_at in self._due.items() if due_at <= now]:
             del self._due[inbox]
-            self._came(inbox)
-        await self.tail.look(now)
+            self._wake_inbox(inbox)
+        await self.tail.read(now)
 
-    def _tell(self, touched: Changes, now: float) -> None:
-        self._upto = touched.upto
-        for inbox, due_at in touched.due:
+    def _wake_for(self, changes: Changes, now: float) -> None:
+        self._upto = changes.upto
+        for inbox, due_at in changes.due:
             if due_at <= now:
-                self._came(inbox)
-            elif inbox in self._places:
+                self._wake_inbox(inbox)
+            elif inbox in self._subscriptions:
                 self._expect(inbox, due_at)
-        for message in touched.messages:
+        for message in changes.messages:
             self._wake_watchers(message)
-        for name in touched.members:  # perhaps it may not read here any more, or may read elsewhere too
-            for shared_subscription in self._places.get(name, ()):
-                shared_subscription.wake()
-        if touched.messages or touched.members:
+        for name in changes.members:  # the inboxes that it may read have changed
+            for subscription in self._subscriptions.get(name, ()):
+                subscription.wake()
+        if changes.messages or changes.members:
             self._wake_watchers(None)
-            self.tail.news()
+            self.tail.note_change()
 
-    def _came(self, inbox: str) -> None:
+    def _wake_inbox(self, inbox: str) -> None:
         self._wake_watchers(inbox)
         self.wake_next((inbox,))
 
-    async def _until_something_is_up(self) -> None:
+    async def _sleep_until_next_poll(self) -> None:
         now = self.clock.now()
-        moments = [now + pause(now - self._news_at), self._sweep_at, self.tail.look_at]
-        left = min([*moments, *self._due.values()]) - now
+        times = (now + pause(now - self._changed_at), self._maintenance_at, self.tail.next_read_at)
+        left = min([*times, *self._due.values()]) - now
         if left <= 0 or self._nudged:
             self._nudged = False
             await asyncio.sleep(0)
             return
-        self._rest = self.loop.create_future()
-        timer = self.loop.call_later(left, _finish, self._rest)
+        self._sleep = self.loop.create_future()
+        timer = self.loop.call_later(left, _finish, self._sleep)
         try:
-            await self._rest
+            await self._sleep
         finally:
             timer.cancel()
-            self._rest = None
+            self._sleep = None
             self._nudged = False
 
     def nudge(self) -> None:
         self._nudged = True
-        if self._rest is not None:
-            _finish(self._rest)
+        if self._sleep is not None:
+            _finish(self._sleep)
 
     def close(self) -> None:
-        if self._watch is not None:
+        if self._task is not None:
             with suppress(RuntimeError):  # its loop may have ended before
-                self._watch.cancel()
+                self._task.cancel()
         self._wake_all()
 
 

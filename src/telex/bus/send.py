@@ -20,13 +20,12 @@ from telex.bus.decision import (
     RefusedSend,
     SendRequest,
     StoredSend,
-    replace_surrogates,
 )
 from telex.delivery.routing import Participants
 from telex.dialects.schema import Dialect
 from telex.errors import OutcomeUnknown, StoreError
 from telex.model.finding import Finding
-from telex.model.text import digest_of
+from telex.model.text import digest_of, replace_surrogates
 from telex.ports.bus import Receipt
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
@@ -133,8 +132,9 @@ class Sender:
         from telex.bus.guard import check_claims
         from telex.work.view import WorkMessage, fields_of, parse_tree
 
-        traits, request = prepared.checked.traits, prepared.request
+        traits, request, evidence = prepared.checked.traits, prepared.request, self._context.evidence
         assert traits is not None
+        assert evidence is not None
         claims = WorkMessage(
             seq=0,
             id=prepared.id,
@@ -147,7 +147,7 @@ class Sender:
             type=traits.type,
             fields=fields_of(parse_tree(request.raw, traits.dialect, traits.type), traits.dialect, traits.type),
         )
-        return await check_claims(self._context, claims)
+        return await check_claims(evidence, claims)
 
     # --- after the commit --------------------------------------------------------------------------------------------
 

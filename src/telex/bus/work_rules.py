@@ -144,6 +144,25 @@ def check_work_rules(
     return WorkDecision(findings, change, before)
 
 
+def new_message_of(message: WorkMessage, raw: bytes) -> NewMessage:
+    """The message as it is stored, without detail, deadline and work change."""
+    return NewMessage(
+        id=message.id,
+        at=message.at,
+        sender=message.sender,
+        role=message.role,
+        to=message.to,
+        dialect=message.dialect.name,
+        type=message.type.name,
+        rank=PRIORITIES.index(message.type.priority),
+        correlation=message.correlation,
+        reply_to=message.reply_to,
+        digest=digest_of(raw),
+        raw=raw,
+        inboxes=message.inboxes,
+    )
+
+
 def report_of_draft(
     context: BusContext, draft: DraftMessage, topics: Mapping[str, Any], roster: Roster, now: float
 ) -> NewMessage:
@@ -168,22 +187,8 @@ def report_of_draft(
         reply_to=draft.reply_to,
     )
     raw = write(dialect, tree).encode("utf-8", "backslashreplace")
-    return NewMessage(
-        id=id_,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=draft.to,
-        dialect=dialect.name,
-        type=type_.name,
-        rank=PRIORITIES.index(type_.priority),
-        correlation=draft.correlation,
-        reply_to=draft.reply_to,
-        digest=digest_of(raw),
-        raw=raw,
-        inboxes=inboxes,
-        answer_by=_answer_by(context, message),
-        work_change=WorkChange(reducer.topics_changed(message, topics)),
+    return new_message_of(message, raw)._replace(
+        answer_by=_answer_by(context, message), work_change=WorkChange(reducer.topics_changed(message, topics))
     )
 
 

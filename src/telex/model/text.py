@@ -47,6 +47,13 @@ def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 
 
+def replace_surrogates(text: str | None) -> str | None:
+    """The text with lone surrogates escaped: a refused message may have some, and no store can hold them."""
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 try:
     from _blake2 import blake2b
 except ImportError:  # another Python than CPython
