@@ -142,12 +142,12 @@ def test_a_role_that_nobody_has_gets_nothing_all_the_same() -> None:
     "state, fence, holder, said",
     [
         ("leased", 1, "lead", "the lease has expired: ack the message if the work is done, or receive it again."),
-        ("leased", 1, "ada", "leave it to ada: the lease is not lead's."),
-        ("leased", 2, "ada", "drop the work: the lease has passed on, and the message is with ada now."),
+        ("leased", 1, "ada", "the lease belongs to ada, not to lead: leave the message to it."),
+        ("leased", 2, "ada", "the lease was lost: drop the work; the message is leased to ada now."),
         ("stored", 1, "lead", "the lease has expired: ack the message if the work is done, or receive it again."),
-        ("stored", 1, None, "drop the work: the lease is over, and the message waits for its next attempt."),
-        ("dead", 2, "ada", "drop the work: the lease has passed on, and the message is dead."),
-        ("withdrawn", 1, "lead", "drop the work: the lease is over, and the message is withdrawn."),
+        ("stored", 1, None, "the lease is over: drop the work; the message waits for its next attempt."),
+        ("dead", 2, "ada", "the lease was lost: drop the work; the message is dead."),
+        ("withdrawn", 1, "lead", "the lease is over: drop the work; the message is withdrawn."),
     ],
 )
 def test_whoever_lost_a_lease_is_told_what_became_of_the_message(

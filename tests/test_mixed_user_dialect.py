@@ -8,11 +8,9 @@ import pytest
 from telex.errors import NotFound
 from telex.ports.bus import Receipt
 from telex.validation.check import STRICT, check
-from tests.bus_team import OpenTeam, Team, codes, open_team, speech, speech_of
+from tests.bus_team import OpenTeam, Team, codes, speech, speech_of
 from tests.proofs import proves
 from tests.toml_dialects import KANBAN
-
-__all__ = ["open_team"]
 
 TASK = "1-1-T3"
 

@@ -17,10 +17,8 @@ from telex.model.roster import Member
 from telex.model.text import digest_of
 from telex.validation.check import STRICT, check
 from tests.arbitrary import VALUES, ascii_json
-from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, flow, open_team, speech, speech_of, team
+from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, flow, speech, speech_of
 from tests.proofs import proves
-
-__all__ = ["open_team", "team"]
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 PROGRESS = speech_of("vbw-typed", "execution_update", "up-1")

@@ -170,12 +170,12 @@ def lease_lost(settled: SettleResult, fence: int, agent: str) -> LeaseLost | Not
     if delivery is None:
         return NotFound("no such delivery: pass the token that came with the message.")
     if delivery.fence != fence:
-        return LeaseLost(f"the lease was lost: stop the work; the message {_state_text(delivery)}.")
+        return LeaseLost(f"the lease was lost: drop the work; the message {_state_text(delivery)}.")
     if delivery.holder not in (agent, None):
         return LeaseLost(f"the lease belongs to {delivery.holder}, not to {agent}: leave the message to it.")
     if delivery.holder == agent and delivery.state in OPEN:
         return LeaseLost("the lease has expired: ack the message if the work is done, or receive it again.")
-    return LeaseLost(f"the lease is over: stop the work; the message {_state_text(delivery)}.")
+    return LeaseLost(f"the lease is over: drop the work; the message {_state_text(delivery)}.")
 
 
 def _state_text(delivery: Delivery) -> str:
@@ -203,7 +203,7 @@ async def wait_for_answer(context: BusContext, notifier: Notifier, id_: str, sen
     answer = await _answer(context, notifier, messages[-1], deadline)
     if answer is None:
         raise RequestTimedOut(
-            f"no answer to {id_} within {timeout:g} s: see telex why {id_}; a late answer comes to your inbox.", id_
+            f"no answer to {id_} within {timeout:g} s: look at telex why {id_}; a late answer comes to your inbox.", id_
         )
     return answer
 

@@ -26,7 +26,7 @@ def not_delivered(
     """Report to the sender that a delivery became a dead letter. None: the sender is the bus itself."""
     if message.sender == TELEX:
         return None
-    text = f"{message.type or 'message'} {message.id} to {inbox} was given up: {reason}"
+    text = f"{message.type or 'message'} {message.id} to {inbox} failed: {reason}"
     if dialect is not None and _ERROR_REPORT in dialect.types:
         error = {"timestamp": format_timestamp(now), "message": text, "source": inbox}
         tree = _envelope(dialect, new_id, message.correlation or message.id, now, message.sender)

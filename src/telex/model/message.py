@@ -1,6 +1,6 @@
-"""What happened: the one record from which inboxes, receipts, logs, traces and the page are told.
+"""Messages, their deliveries and the events of the log.
 
-Event kinds are listed here with what they mean; the docs and `telex why` take their words from this table.
+The tables of event kinds and delivery states are the single source for the docs and for `telex why`.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,7 @@ class Event(NamedTuple):
     message: int | None = None  # the message's number
     delivery: int | None = None
     inbox: str | None = None
-    detail: str | None = None  # JSON; what it holds depends on the kind
+    detail: str | None = None  # JSON, by kind
 
 
 KINDS: dict[str, str] = {
@@ -48,28 +48,27 @@ KINDS: dict[str, str] = {
     "forced": "an agent that did not agree to shut down was stopped",
     "dissolved": "every agent that was asked to shut down has stopped; the team is dissolved",
 }
-COMING_AND_GOING = ("joined", "left", "stopped", "forced")  # the kinds after which a member's standing is another
-BRINGING = ("accepted", "refused", "imported")  # the kinds that bring a message; their number is the message's
-
-ELSEWHERE = ("imported", "refused")  # what may have come from another record, and tells nothing about the time here
+COMING_AND_GOING = ("joined", "left", "stopped", "forced")  # kinds that change a membership
+BRINGING = ("accepted", "refused", "imported")  # kinds that store a message; their number is the message's
+ELSEWHERE = ("imported", "refused")  # kinds whose time may be that of another log
 
 
 def detail_of(event: Event) -> dict[str, Any]:
-    """What the event says beyond its kind. A detail that is no object, as a foreign record may have, says nothing."""
+    """The parsed detail; empty where it is no JSON object, as a foreign log may have it."""
     import json
 
     try:
-        found = json.loads(event.detail) if event.detail else {}
+        detail = json.loads(event.detail) if event.detail else {}
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return detail if isinstance(detail, dict) else {}
 
 
-CHANGES = ("lost", "invented", "narrowed")  # what a rendering may have done to a message
+CHANGES = ("lost", "invented", "narrowed")  # kinds of changes by a translation
 
 
 def rendered_as(detail: dict[str, Any]) -> str:
-    """`build-flow STATUS_UPDATE, 2 lost, 1 invented`: what an event `translated` says, not yet safe to look at."""
+    """`build-flow STATUS_UPDATE, 2 lost, 1 invented`: text of an event `translated`, not escaped."""
     words = [str(word) for word in (detail.get("dialect"), detail.get("type")) if word]
     into = " ".join(words) if len(words) > 1 else "markdown"
     if detail.get("mistake"):
@@ -79,15 +78,14 @@ def rendered_as(detail: dict[str, Any]) -> str:
 
 State = Literal["stored", "leased", "acked", "dead", "expired", "withdrawn"]
 STATES: tuple[State, ...] = ("stored", "leased", "acked", "dead", "expired", "withdrawn")
-OPEN: frozenset[State] = frozenset({"stored", "leased"})  # somebody still has to do something
-
-AT_ONCE = 0.0  # a moment that has come by any clock: the reader's may be behind the sender's
+OPEN: frozenset[State] = frozenset({"stored", "leased"})
+AT_ONCE = 0.0  # due by any clock: the reader's may be behind the sender's
 
 MOVES: dict[State, frozenset[State]] = {
     "stored": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # leased, or settled late
     "leased": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # extended, or settled
     "acked": frozenset(),
-    "dead": frozenset({"stored", "withdrawn"}),  # a person asked for one more try, or dropped it
+    "dead": frozenset({"stored", "withdrawn"}),  # a person retried or dropped it
     "expired": frozenset({"stored", "withdrawn"}),
     "withdrawn": frozenset(),
 }
@@ -104,42 +102,42 @@ MEANINGS: dict[State, str] = {
 class Delivery(NamedTuple):
     seq: int  # its number in the store; older ones have lower numbers
     message: int  # the message's number
-    inbox: str  # an agent's name, or `role:qa` for whoever of that role comes first
+    inbox: str  # an agent's name, or `role:qa` for the first agent of that role
     rank: int  # index of its priority in PRIORITIES; the lowest is served first
     state: State
-    due_at: float  # stored: may be leased from here on. leased: the lease runs out here
-    attempts: int = 0  # leases given so far; one that lapsed counts, since a silent agent and a failing one look alike
-    fence: int = 0  # goes up with every lease, so that an ack under an older one is known for what it is
-    holder: str | None = None  # who has it, or had it at the end; stored: whose lease expired, and may be settled late
+    due_at: float  # stored: earliest lease. leased: expiry of the lease
+    attempts: int = 0  # leases so far, expired ones included
+    fence: int = 0  # goes up with every lease, so that an ack under an older lease is detected
+    holder: str | None = None  # agent of the last lease; while stored, it may still settle its expired lease
 
 
 class Message(NamedTuple):
-    seq: int  # its number in the store, which is also that of the event that brought it
-    id: str  # the sender's own, or given by Telex
+    seq: int  # its number in the store, and of the event that stored it
+    id: str  # the sender's own, or made by Telex
     at: float  # seconds since 1970, UTC
     sender: str
     role: str  # the sender's, by the roster
     to: str  # as addressed: an agent, `role:qa`, `all:qa` or `*`
-    dialect: str | None  # None: it could not be read
+    dialect: str | None  # None: it could not be parsed
     type: str | None
     rank: int  # index of its priority in PRIORITIES
     correlation: str | None
     reply_to: str | None
-    digest: bytes  # of raw, so that a changed byte is noticed
+    digest: bytes  # of raw: detects damaged bytes
     raw: bytes
-    refused: bool = False  # stored for the record, delivered to nobody
+    refused: bool = False  # recorded, not delivered
 
 
 class WorkChange(NamedTuple):
-    """What a message changes in the work: stored together with it."""
+    """Changes of the work state, stored together with the message that causes them."""
 
-    topics: tuple[str, ...] = ()  # those whose state it changes; it is stored as long as the store is
-    reports: tuple["NewMessage", ...] = ()  # messages that follow from it
-    members: tuple[tuple[Member, Event], ...] = ()  # members that change with it, and the events that say so
+    topics: tuple[str, ...] = ()  # their messages are never pruned
+    reports: tuple["NewMessage", ...] = ()  # follow-up messages
+    members: tuple[tuple[Member, Event], ...] = ()  # changed members, each with its event
 
 
 class NewMessage(NamedTuple):
-    """A message to be stored, before it has a number, and everything that must be written together with it."""
+    """A message to be stored, with everything that is written in the same transaction."""
 
     id: str
     at: float
@@ -154,32 +152,31 @@ class NewMessage(NamedTuple):
     digest: bytes
     raw: bytes
     inboxes: tuple[str, ...] = ()
-    kind: str = "accepted"  # of the event that brings it: accepted, refused or imported
+    kind: str = "accepted"  # of its event: accepted, refused or imported
     detail: str | None = None  # JSON for that event: findings, how long it took
-    answer_by: float | None = None  # it asks for an answer, due at this moment
-    answers_requests: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
-    work_change: WorkChange | None = None  # None: it has no part in the work
+    answer_by: float | None = None  # deadline of the answer that it asks for
+    answers_requests: tuple[int, ...] = ()  # numbers of pending requests that it answers
+    work_change: WorkChange | None = None
 
 
 class Rendering(NamedTuple):
-    """A message in words that its reader reads. It is made anew from the original whenever it is wanted."""
+    """A message translated for its reader. It is computed on demand."""
 
     dialect: str
-    type: str | None  # None: markdown, which everybody reads
+    type: str | None  # None: markdown
     raw: bytes
-    lost: tuple[str, ...] = ()  # where the original says something that is not in here
-    invented: tuple[str, ...] = ()  # where this says something that the original does not
-    narrowed: tuple[str, ...] = ()  # where the original says it more exactly
-    mistake: str = ""  # of Telex itself: where translating failed, so that the reader has markdown instead
+    lost: tuple[str, ...] = ()  # paths of the original that are missing here
+    invented: tuple[str, ...] = ()  # paths that the original does not have
+    narrowed: tuple[str, ...] = ()  # paths of the original with a more exact value
+    mistake: str = ""  # where the translation failed; the reader gets markdown instead
 
     @property
     def size(self) -> int:
-        """Of all that is told, about: a message of many fields is not the same in as many places."""
         return len(self.raw) + sum(map(len, (*self.lost, *self.invented, *self.narrowed)))
 
 
 class Lease(NamedTuple):
-    """A message in a reader's hands: settle it with `token` before `until`."""
+    """A leased message: settle it with `token` before `until`."""
 
     message: Message
     delivery: int
@@ -191,18 +188,16 @@ class Lease(NamedTuple):
 
     @property
     def raw(self) -> bytes:
-        """What the reader is to read."""
         return self.message.raw if self.rendering is None else self.rendering.raw
 
     @property
     def token(self) -> str:
-        """What the reader shows when it settles: which delivery, under which lease."""
+        """Delivery and fence, for ack, nack and extend."""
         return f"{self.delivery}.{self.fence}"
 
 
 def stored_inboxes(event: Event, message: Message) -> tuple[str, ...]:
-    """The inboxes that a message was stored for, by the event that stored it: it names them where the address does not
-    say them."""
+    """The inboxes that a message was stored for, from its event; the event names them where the address does not."""
     if event.detail is not None and '"inboxes"' in event.detail:
         named = detail_of(event).get("inboxes")
         if isinstance(named, list):

@@ -1,4 +1,4 @@
-"""How a place in a message is written: JSON path, `$.payload.documents[0].name`."""
+"""Text helpers: JSON paths, escaping for terminals, digests, and suggestions of a correct spelling."""
 
 import json
 import re
@@ -11,7 +11,6 @@ _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 def join(path: str, key: str | int) -> str:
-    """One step further down."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     if len(key) > KEY_CHARACTERS_MAX:
@@ -20,7 +19,7 @@ def join(path: str, key: str | int) -> str:
 
 
 def path_of(*keys: str | int) -> str:
-    """The path from the top through these steps."""
+    """JSON path of these keys: `$.payload.documents[0].name`."""
     path = ROOT
     for key in keys:
         path = join(path, key)
@@ -28,23 +27,16 @@ def path_of(*keys: str | int) -> str:
 
 
 def within(path: str, other: str) -> bool:
-    """Is the one place the other, or somewhere inside it?"""
+    """Whether a path is `other` or inside it."""
     return path.startswith(other) and path[len(other) : len(other) + 1] in ("", ".", "[")
 
 
 def shown(text: str) -> str:
-    """The text on one line, with everything escaped that a terminal would act on or a reader could not see.
-
-    That is every character Unicode calls other or a separator, but for the blank: control characters, line ends,
-    direction overrides, zero-width and private ones, lone surrogates.
-    """
+    """The text on one line, with every non-printable character escaped: control characters, line ends, direction
+    overrides, zero-width and private characters, lone surrogates."""
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def replace_surrogates(text: str | None) -> str | None:
@@ -63,20 +55,19 @@ DIGEST_BYTES = 16
 
 
 def digest_of(raw: bytes) -> bytes:
-    """What the bytes are known by: two messages of one digest are the same message."""
-    made: bytes = blake2b(raw, digest_size=DIGEST_BYTES).digest()
-    return made
+    digest: bytes = blake2b(raw, digest_size=DIGEST_BYTES).digest()
+    return digest
 
 
 def number_of(name: str) -> int:
-    """A signed 64-bit number for a name, to find it by; whoever looks it up compares the name as well."""
-    made: bytes = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(made, "little", signed=True)
+    """A signed 64-bit hash of a name, for an index; compare the name as well."""
+    digest: bytes = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
-WORD_CHARACTERS_MAX = 64  # nobody misspells a name that long; a hostile one must not cost time
-LATEST_MAX = 32  # compared of names that pile up as a team works: whoever slips has a late one in mind
-_CHOICE_CHARACTERS_MAX = 2 * WORD_CHARACTERS_MAX  # with separators; a longer choice is never meant
+WORD_CHARACTERS_MAX = 64  # a longer, hostile word must not cost time
+LATEST_MAX = 32  # names compared where a team makes more and more of them: the latest
+_CHOICE_CHARACTERS_MAX = 2 * WORD_CHARACTERS_MAX  # with separators
 _SEPARATORS = str.maketrans("", "", "_- .")
 
 
@@ -89,48 +80,53 @@ _folded = lru_cache(4_096)(folded)  # the names of a team are compared with ever
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The one choice that the word was meant to be, or None when that cannot be told."""
+    """The one choice that the word was certainly meant to be, else None.
+
+    That is the same word but for case and separators, or a single choice with a typing error. Two letters put before or
+    into a word are no typing error: `incomplete` and `unapproved` mean the opposite of what they contain. Nor is a sign
+    that the choice does not have, as in `pass?`. difflib would cost a cold start 8 ms.
+    """
     if len(word) > WORD_CHARACTERS_MAX:
         return None
-    wanted, slips_best, found = folded(word), 99, list[str]()
-    slips_max, letters = 0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2, set(wanted)
+    wanted, best, matches = folded(word), 99, list[str]()
+    edits_max, letters = 0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2, set(wanted)
     signs = {letter for letter in letters if not letter.isalnum()}
     for choice in choices:
         if len(choice) > _CHOICE_CHARACTERS_MAX:
             continue
         target = _folded(choice)
         if target == wanted:
-            slips = 0
-        elif abs(len(target) - len(wanted)) > slips_max or len(letters.symmetric_difference(target)) > 2 * slips_max:
-            continue  # too far off, and that costs nothing to tell: a slip puts one letter in another's place at most
-        elif slips_max and not signs.difference(target) and not _is_another_word(wanted, target):
-            slips = _slips(wanted, target)
+            edits = 0
+        elif abs(len(target) - len(wanted)) > edits_max or len(letters.symmetric_difference(target)) > 2 * edits_max:
+            continue  # a cheap test first: an edit replaces one letter at most
+        elif edits_max and not signs.difference(target) and not _is_another_word(wanted, target):
+            edits = _edit_distance(wanted, target)
         else:
             continue
-        if slips < slips_best:
-            slips_best, found = slips, [choice]
-        elif slips == slips_best:
-            found.append(choice)
-    return found[0] if slips_best <= slips_max and len(found) == 1 else None
+        if edits < best:
+            best, matches = edits, [choice]
+        elif edits == best:
+            matches.append(choice)
+    return matches[0] if best <= edits_max and len(matches) == 1 else None
 
 
-def _is_another_word(one: str, other: str) -> bool:
-    """Does one hold the other and two letters more, anywhere but behind it: un-, in-, no-?"""
-    shorter, longer = sorted((one, other), key=len)
+def _is_another_word(word: str, other: str) -> bool:
+    """Whether one is the other with two letters inserted, anywhere but at the end: un-, in-, no-."""
+    shorter, longer = sorted((word, other), key=len)
     if len(longer) - len(shorter) != 2:
         return False
     return any(longer[:place] + longer[place + 2 :] == shorter for place in range(len(shorter)))
 
 
-def _slips(one: str, other: str) -> int:
-    """How many letters were left out, added, changed or swapped (optimal string alignment)."""
+def _edit_distance(word: str, other: str) -> int:
+    """Letters left out, added, changed or swapped (optimal string alignment)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    for i, letter in enumerate(word, 1):
         before, last, row = row, before, [i]
         for j, wanted in enumerate(other, 1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
                 cost = min(cost, last[j - 2] + 1)
             row.append(cost)
     return row[-1]

@@ -1,4 +1,4 @@
-"""What somebody could not settle alone, and where it has come to: raised once, climbing until it is answered."""
+"""Values of the work state: escalations, shutdowns, and the report of `telex stall`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
@@ -6,15 +6,17 @@ from typing import Literal, NamedTuple
 from telex.model.finding import Finding
 from telex.model.roster import Member
 
-NO_DEADLINE = 253_370_764_800.0  # the year 9999, which every calendar can still write: a person is waited for
+# --- escalations -----------------------------------------------------------------------------------------------------
+
+NO_DEADLINE = 253_370_764_800.0  # the year 9999, which every calendar library supports
 
 
 def waits_for_ever(due_at: float) -> bool:
-    return due_at >= NO_DEADLINE - 86_400.0  # it may have been worked out as so many seconds from now
+    return due_at >= NO_DEADLINE - 86_400.0  # it may have been computed relative to now
 
 
 class EscalationLevel(NamedTuple):
-    """One step of it: a message to whoever could settle it."""
+    """One step: a message to the agents of one level."""
 
     id: str
     seq: int
@@ -22,12 +24,12 @@ class EscalationLevel(NamedTuple):
     level: str  # as its dialect writes it: `senior`, `CTO`
     to: str  # as addressed
     inboxes: tuple[str, ...]
-    due_at: float | None = None  # it climbs then; None: it is with a person, or settled
+    due_at: float | None = None  # then it goes to the next level; None: a person has it, or it was answered
 
 
 class Escalation(NamedTuple):
     id: str  # of the first message
-    by: str  # who raised it
+    by: str  # its author
     role: str
     at: float
     dialect: str
@@ -35,14 +37,13 @@ class Escalation(NamedTuple):
     reason: str
     severity: str
     correlation: str | None
-    cause: str | None  # the message it followed from, where the bus itself raised it
-    rungs: tuple[EscalationLevel, ...]  # the first, and each climb
+    cause: str | None  # the message it follows from, if the bus is its author
+    rungs: tuple[EscalationLevel, ...]  # one per level so far
     answered_by: str | None = None
     answered_at: float | None = None
 
     @property
     def now(self) -> EscalationLevel:
-        """Where it is."""
         return self.rungs[-1]
 
     @property
@@ -50,9 +51,11 @@ class Escalation(NamedTuple):
         return self.answered_at is None
 
 
+# --- shutdowns -------------------------------------------------------------------------------------------------------
+
 TOPIC = "shutdown"
 
-# Where an agent stands. Those of WAITED may still answer, and nothing is dissolved while there are any of UNSETTLED.
+# States of an agent. Those of WAITED may still answer; a team with any of UNSETTLED is not dissolved.
 STATES: dict[str, str] = {
     "approved": "has answered and shut down",
     "refused": "has answered that it cannot stop yet",
@@ -67,13 +70,13 @@ UNSETTLED = frozenset({"refused", "silent", "not asked"})
 
 
 class ShutdownAnswer(NamedTuple):
-    """What an agent has answered last."""
+    """The last answer of an agent."""
 
     id: str  # of the message
     at: float
     approved: bool
     status: str  # complete, idle or in_progress
-    pending: str  # what is left to do, in its own words
+    pending: str  # open work, as free text
 
 
 class ShutdownRequest(NamedTuple):
@@ -81,28 +84,28 @@ class ShutdownRequest(NamedTuple):
 
     id: str
     by: str
-    role: str  # of whoever asked
+    role: str  # of the sender
     reason: str
     team: str
     at: float
-    asked: tuple[str, ...]  # the inboxes it was put into
+    asked: tuple[str, ...]  # the recipients' inboxes
     answers: Mapping[str, ShutdownAnswer]  # by agent
 
 
 class ShutdownState(NamedTuple):
-    """Every request to stop: the state of the topic `shutdown`."""
+    """All requests to stop: the state of the topic `shutdown`."""
 
     calls: list[ShutdownRequest]  # oldest first
-    places: dict[str, int]  # by id: where the last of that id stands in `calls`
-    latest: dict[str, int]  # by inbox: where the last that was put into it stands
+    places: dict[str, int]  # by id: index in `calls` of the last request of that id
+    latest: dict[str, int]  # by inbox: index of the last request to it
 
     def call(self, id_: str) -> ShutdownRequest | None:
-        """The last one of that id."""
+        """The last request of that id."""
         place = self.places.get(id_)
         return self.calls[place] if place is not None else None
 
     def last_into(self, inboxes: Iterable[str], since: float) -> ShutdownRequest | None:
-        """The last request that was put into any of these inboxes, if it was at that time or later."""
+        """The last request to any of these inboxes, if it is not older than that."""
         place = max([self.latest.get(inbox, -1) for inbox in inboxes], default=-1)
         return self.calls[place] if place >= 0 and self.calls[place].at >= since else None
 
@@ -111,16 +114,16 @@ NO_SHUTDOWNS = ShutdownState([], {}, {})
 
 
 class MemberShutdown(NamedTuple):
-    """Where one agent stands."""
+    """Progress of one agent."""
 
     member: Member
     state: str  # one of STATES
-    call: ShutdownRequest | None = None  # the one that it was asked by last
+    call: ShutdownRequest | None = None  # the last request to it
     answer: ShutdownAnswer | None = None
 
 
 class ReturnedMessage(NamedTuple):
-    """A message that waited for somebody who has stopped. Its sender was told."""
+    """A message that waited for an agent that has stopped. Its sender was notified."""
 
     id: str
     type: str | None
@@ -129,18 +132,21 @@ class ReturnedMessage(NamedTuple):
 
 
 class ShutdownReport(NamedTuple):
-    """How a shutdown stands or has ended. Everyone who is concerned is in it, and nobody twice."""
+    """Progress or result of a shutdown, with every agent that it is about."""
 
     by: str
     requests: tuple[str, ...]  # ids of the shutdown_requests it is about
     agents: tuple[MemberShutdown, ...]
     returned: tuple[ReturnedMessage, ...] = ()
     dissolved: bool = False
-    findings: tuple[Finding, ...] = ()  # why the team could not be asked; then nothing has happened
-    until: float | None = None  # when it is waited for no longer
+    findings: tuple[Finding, ...] = ()  # why the request was refused; then nothing has changed
+    until: float | None = None  # deadline of the answers
 
     def of(self, *states: str) -> tuple[MemberShutdown, ...]:
-        return tuple(member_shutdown for member_shutdown in self.agents if member_shutdown.state in states)
+        return tuple(agent for agent in self.agents if agent.state in states)
+
+
+# --- stalls ----------------------------------------------------------------------------------------------------------
 
 
 Why = Literal["blocker", "dependency", "approval", "escalation", "answer", "shutdown"]
@@ -163,10 +169,10 @@ KNOTS: dict[KnotKind, str] = {
 
 
 class Remedy(NamedTuple):
-    """What would set it going again, ready to be used."""
+    """A command that would end a wait."""
 
-    command: str  # a line for the shell
-    message: str | None = None  # what that line sends, where it reads it from its input
+    command: str  # for the shell
+    message: str | None = None  # its standard input
 
 
 class Wait(NamedTuple):
@@ -175,9 +181,9 @@ class Wait(NamedTuple):
     why: Why
     about: str  # the id of the message, or of the plan
     since: float
-    words: str = ""  # what is waited for, as it was said
-    id: str | None = None  # of the message that an answer would name
-    remedy: Remedy | None = None  # what would end it, where that takes more than an answer
+    words: str = ""  # description
+    id: str | None = None  # of the message to answer
+    remedy: Remedy | None = None  # if an answer is not enough
 
 
 class Deadlock(NamedTuple):
@@ -191,4 +197,4 @@ class Deadlock(NamedTuple):
 class Stall(NamedTuple):
     at: float
     waits: tuple[Wait, ...] = ()
-    knots: tuple[Deadlock, ...] = ()  # the gravest first
+    knots: tuple[Deadlock, ...] = ()  # the most severe first
