@@ -213,7 +213,7 @@ class TeamState:
         more = {"reads": member.dialects, "by": by if by != member.name else None}
         detail = json.dumps({"role": member.role} | {name: value for name, value in more.items() if value})
         declared = self._declared.get(member.name)
-        is_declared = declared is not None and bool(declared.dialects)  # then telex.toml says what it reads
+        is_declared = declared is not None and bool(declared.dialects)  # then telex.toml decides what it reads
         stored = member._replace(dialects=()) if is_declared else member
         self.write_member(tx, member, Event(0, self.now, "joined", member.name, detail=detail), stored)
 

@@ -81,7 +81,7 @@ class Notifier:
         """This process has written: poll at once."""
 
     def close(self) -> None:
-        """Wake nobody any more."""
+        """No reader is woken any more."""
 
 
 # --- followers of the log --------------------------------------------------------------------------------------------

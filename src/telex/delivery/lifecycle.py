@@ -41,17 +41,15 @@ def nacked(
 ) -> Settlement:
     """Retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
     due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
-    settlement = _failed(delivery, "nacked", reason, now, due_at, limits=limits, agent=agent, reports=reports)
-    return settlement._replace(holder=agent, after_expiry=True)
+    settlement = _failed(delivery, "nacked", reason, now, due_at, limits=limits, reports=reports)
+    return settlement._replace(agent=agent, holder=agent, after_expiry=True)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
-    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one cannot be told apart. The backoff
+    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one look the same. The backoff
     begins when the lease expired, not when the expiry is processed."""
     due_at = delivery.due_at + backoff(delivery.attempts, limits)
-    settlement = _failed(
-        delivery, "lease-expired", LAPSED, now, due_at, limits=limits, agent=delivery.holder, reports=reports
-    )
+    settlement = _failed(delivery, "lease-expired", LAPSED, now, due_at, limits=limits, reports=reports)
     return settlement._replace(run_out_at=now)  # the lease may just be extended
 
 
@@ -68,32 +66,29 @@ def _failed(
     due_at: float,
     *,
     limits: Limits,
-    agent: str | None,
     reports: tuple[NewMessage, ...],
 ) -> Settlement:
     """A lease ended without an ack: back to the queue until `due_at`, or dead letter after the last attempt."""
     detail = {"reason": reason, "attempt": delivery.attempts}
     if is_last_attempt(delivery, limits):
-        return _dead(delivery, now, detail | {"was": kind}, agent, reports)
-    detail |= {"next": due_at}
-    return _settlement(delivery, "stored", kind, now, was="leased", agent=agent, due_at=due_at, detail=_text(detail))
+        return _dead(delivery, now, detail | {"was": kind}, reports)
+    settlement = _settlement(delivery, "stored", kind, now, agent=delivery.holder, detail=detail | {"next": due_at})
+    return settlement._replace(was="leased", due_at=due_at)
 
 
-def _dead(
-    delivery: Delivery, now: float, detail: dict[str, Any], agent: str | None, reports: tuple[NewMessage, ...]
-) -> Settlement:
-    settlement = _settlement(delivery, "dead", "dead", now, was="leased", agent=agent, detail=_text(detail))
-    return settlement._replace(reports=reports, release=True)
+def _dead(delivery: Delivery, now: float, detail: dict[str, Any], reports: tuple[NewMessage, ...]) -> Settlement:
+    settlement = _settlement(delivery, "dead", "dead", now, agent=delivery.holder, detail=detail)
+    return settlement._replace(was="leased", reports=reports, release=True)
 
 
 def damaged(delivery: Delivery, now: float, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
     """Dead letter at once: a retry does not repair the bytes."""
     detail = {"reason": DAMAGED, "attempt": delivery.attempts}
-    return _dead(delivery, now, detail, delivery.holder, reports)
+    return _dead(delivery, now, detail, reports)
 
 
 def expired(delivery: Delivery, now: float, reason: str) -> Settlement:
-    return _settlement(delivery, "expired", "expired", now, detail=_text({"reason": reason}))
+    return _settlement(delivery, "expired", "expired", now, detail={"reason": reason})
 
 
 def withdrawn(
@@ -105,14 +100,14 @@ def withdrawn(
     kind: str = "withdrawn",
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
-    settlement = _settlement(delivery, "withdrawn", kind, now, agent=agent, detail=_text({"reason": reason}))
+    settlement = _settlement(delivery, "withdrawn", kind, now, agent=agent, detail={"reason": reason})
     return settlement._replace(reports=reports, release=True)
 
 
 def returned(delivery: Delivery, now: float, reason: str) -> Settlement:
     """Release the lease of an agent that has left: due at once, and not counted as an attempt."""
-    settlement = _settlement(delivery, "stored", "returned", now, agent=delivery.holder, due_at=AT_ONCE)
-    return settlement._replace(attempts=max(delivery.attempts - 1, 0), detail=_text({"reason": reason}))
+    settlement = _settlement(delivery, "stored", "returned", now, agent=delivery.holder, detail={"reason": reason})
+    return settlement._replace(due_at=AT_ONCE, attempts=max(delivery.attempts - 1, 0))
 
 
 def finished(delivery: Delivery, now: float) -> Settlement:
@@ -121,7 +116,7 @@ def finished(delivery: Delivery, now: float) -> Settlement:
 
 
 def retried(delivery: Delivery, agent: str, now: float) -> Settlement:
-    return _settlement(delivery, "stored", "retried", now, agent=agent, due_at=AT_ONCE)._replace(attempts=0)
+    return _settlement(delivery, "stored", "retried", now, agent=agent)._replace(due_at=AT_ONCE, attempts=0)
 
 
 def _settlement(
@@ -130,13 +125,11 @@ def _settlement(
     kind: str,
     now: float,
     *,
-    was: State | None = None,
     agent: str | None = None,
-    due_at: float = 0.0,
-    detail: str | None = None,
+    detail: dict[str, Any] | None = None,
 ) -> Settlement:
-    settlement = Settlement(delivery.seq, was or delivery.state, becomes, now, kind, agent=agent, fence=delivery.fence)
-    return settlement._replace(due_at=due_at, detail=detail)
+    settlement = Settlement(delivery.seq, delivery.state, becomes, now, kind, agent=agent, fence=delivery.fence)
+    return settlement._replace(detail=_text(detail) if detail is not None else None)
 
 
 def _text(detail: dict[str, Any]) -> str:

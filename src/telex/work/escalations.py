@@ -2,7 +2,7 @@
 Each of those further messages also has a topic of its own, so that an answer to it finds the escalation.
 
 Any message of the current level answers an escalation, plain text included. So the answer is the event `answered` of
-the messages here, and `delivery/escalation_chain.py` combines both.
+the messages here, and `bus/escalate.py` combines both.
 """
 
 from collections.abc import Iterator
