@@ -43,7 +43,7 @@ CREATE TABLE deliveries (
   message INTEGER NOT NULL,
   inbox TEXT NOT NULL,
   rank INTEGER NOT NULL,
-  state INTEGER NOT NULL,    -- its place in model/message.STATES
+  state INTEGER NOT NULL,    -- its place in model/delivery.STATES
   due_at REAL NOT NULL,
   attempts INTEGER NOT NULL,
   fence INTEGER NOT NULL,
