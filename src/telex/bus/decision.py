@@ -30,8 +30,14 @@ from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
 if TYPE_CHECKING:
     from telex.bus.work_rules import WorkDecision
 
-
 APPROVAL = "approval"  # kind of topic: one request for approval each
+SHUT_DOWN = "sender-has-shut-down"
+ESCALATIONS = ("escalations",)
+NO_RECIPIENT = Finding(
+    "recipient-missing", ROOT, "Name the recipient: an agent, role:ROLE, all:ROLE or * for everyone."
+)
+_NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
+_FINDING_FIELDS = frozenset(Finding._fields)
 
 
 class SendRequest(NamedTuple):
@@ -45,15 +51,6 @@ class SendRequest(NamedTuple):
     reply_to: str | None = None
     correlation: str | None = None
     answer_within: float | None = None  # seconds; None: the default of its type, if it asks for an answer
-
-
-SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
-ESCALATIONS = ("escalations",)
-_NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
-_FINDING_FIELDS = frozenset(Finding._fields)
-NO_RECIPIENT = Finding(
-    "recipient-missing", ROOT, "Name the recipient: an agent, role:ROLE, all:ROLE or * for everyone."
-)
 
 
 class PreparedSend(NamedTuple):
@@ -87,24 +84,6 @@ DecidedSend = Receipt | StoredSend | RefusedSend
 
 
 class Decision:
-    __slots__ = (
-        "_address",
-        "_checked",
-        "_context",
-        "_correlation",
-        "_findings",
-        "_inboxes",
-        "_joins",
-        "_member",
-        "_now",
-        "_prepared",
-        "_reply_to",
-        "_request",
-        "_tx",
-        "_work",
-        "_work_message",
-    )
-
     def __init__(self, context: BusContext, prepared: PreparedSend, tx: Transaction) -> None:
         self._context, self._prepared, self._tx = context, prepared, tx
         self._request, self._checked = prepared.request, prepared.checked
@@ -288,7 +267,6 @@ class Decision:
         self._work, self._findings = work, work.findings
         if work.change is None or traits.action not in DECIDING:
             return
-
         for asker in askers_not_reached(work.before or {}, self._roster, self._route):
             route = self._context.team.route_to(asker, self._member, self._roster)
             if isinstance(route, Finding):
@@ -366,7 +344,6 @@ class Decision:
         may_answer = self._reply_to is not None or is_decision
         if not may_answer and (self._correlation is None or not self._may_answer_in_conversation(traits)):
             return ()
-
         change = self._work.change if self._work is not None else None
         answered = requests_answered_by(
             self._context,
@@ -426,10 +403,6 @@ class Decision:
         change: WorkChange | None = None,
     ) -> NewMessage:
         dialect, type_, rank = _type_of(self._checked)
-        address, correlation, reply_to = self._address or "", self._correlation, self._reply_to
-        if self._checked.checked is not None:  # what the compiled validator passes has no lone surrogates
-            address = replace_surrogates(address) or ""
-            correlation, reply_to = replace_surrogates(correlation), replace_surrogates(reply_to)
         prepared, member = self._prepared, self._member
         return _NEW(
             NewMessage,
@@ -438,12 +411,12 @@ class Decision:
                 self._now,
                 member.name,
                 member.role,
-                address,
+                replace_surrogates(self._address) or "",
                 dialect,
                 type_,
                 rank,
-                correlation,
-                reply_to,
+                replace_surrogates(self._correlation),
+                replace_surrogates(self._reply_to),
                 prepared.digest,
                 self._request.raw,
                 inboxes,
@@ -459,27 +432,14 @@ class Decision:
         """Record the refused message, without deliveries."""
         request, checked, context = self._request, self._checked, self._context
         findings = (*checked.findings, *findings)
-        id_, reply_to = self._prepared.id, checked.envelope.reply_to or request.reply_to
+        id_, self._reply_to = self._prepared.id, checked.envelope.reply_to or request.reply_to
+        self._correlation = checked.envelope.correlation or request.correlation
+        self._address = self._address or request.to
         if any(finding.code == "id-not-allowed" for finding in findings):
             id_ = replace_surrogates(checked.envelope.id) or context.clock.new_id()  # one that can be shown
-            reply_to = checked.envelope.reply_to
-        dialect, type_, rank = _type_of(checked)
-        message = NewMessage(
-            id=id_,
-            at=self._now,
-            sender=self._member.name,
-            role=self._member.role,
-            to=replace_surrogates(self._address or request.to) or "",
-            dialect=dialect,
-            type=type_,
-            rank=rank,
-            correlation=replace_surrogates(checked.envelope.correlation or request.correlation),
-            reply_to=replace_surrogates(reply_to),
-            digest=self._prepared.digest,
-            raw=request.raw,
-            kind="refused",
-            detail=event_detail(context, self._took, findings, traceparent=self._prepared.traceparent),
-        )
+            self._reply_to = checked.envelope.reply_to
+        detail = event_detail(context, self._took, findings, traceparent=self._prepared.traceparent)
+        message = self._new_message(detail, ())._replace(id=id_, kind="refused")
         self._tx.append(message)
         return RefusedSend(message, checked, findings)
 
@@ -641,9 +601,7 @@ def requests_answered_by(
     decided = _decided(context, reads, work_change) if traits is not None and traits.action in DECIDING else ()
     if not named and not related:
         return AnsweredRequests(decided)
-    from telex.bus.escalate import (
-        escalations_answered_by,  # most messages answer nothing
-    )
+    from telex.bus.escalate import escalations_answered_by  # most messages answer nothing
 
     settled = escalations_answered_by(
         context, reads, member, traits, named, related=related if settles else [], inboxes=inboxes

@@ -2,7 +2,7 @@
 
 The check (parse, validate, authorise) is pure and takes the longest, so it runs before the lock is taken, with the
 sender and recipient that the cache knows. The decision reads everything it depends on under the lock, and checks again
-in the rare case that the roster has changed. It makes all checks before its first write and touches nothing outside the
+if the roster has changed meanwhile. It makes all checks before its first write and changes nothing outside the
 transaction but the cache, so it can be run again in another transaction.
 """
 
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
 
 Raw = bytes | str | dict[str, Any]
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
-CLAIMING = frozenset({"progress", "commit"})  # actions whose claims can be looked up in a repository
+CLAIMING = frozenset({"progress", "commit"})  # actions with claims that a repository can confirm
 
 
 def as_bytes(raw: Raw) -> bytes:
-    """A message in any form that a caller may pass."""
     if isinstance(raw, bytes):
         return raw
     if isinstance(raw, str):
@@ -170,7 +169,7 @@ class Sender:
             message.sender,
             checked.dialect,
             now=message.at,
-            new_id=self._context.clock.new_id(),  # its own id may be what is wrong with it
+            new_id=self._context.clock.new_id(),  # its own id may be invalid
         )
         return Receipt(
             accepted=False,
@@ -198,7 +197,7 @@ def fixed_text(result: CheckResult | None, dialect: Dialect | None) -> tuple[str
 
     text, certain = write(dialect, tree, result.body), result.fixed is not None
     if not certain and OPENING not in text and result.skeleton == result.tree:
-        return None, False  # nothing could be changed for the sender: the findings say what to change
+        return None, False  # nothing could be changed for the sender: the findings name the changes
     return text, certain
 
 

@@ -1,7 +1,7 @@
-"""Hints to a sender whose message answers nothing, though it may be meant as an answer.
+"""Work rules of one send: findings, changed topics and follow-up messages; hints for a message that answers nothing.
 
 Text does not answer a request for shutdown or approval, and a result that belongs to no work does not answer a
-dispatch. Every plain text passes here, so the rules are imported only where there is such a request.
+dispatch: the sender gets a warning.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,113 @@ from telex.work.view import WorkMessage, fields_of
 
 if TYPE_CHECKING:
     from telex.model.work import ShutdownRequest
+
+
+class WorkDecision(NamedTuple):
+    findings: tuple[Finding, ...] = ()
+    change: WorkChange | None = None  # what is written with the message; None: it changes nothing
+    before: Mapping[str, Any] | None = None  # the topics it changes, as they were
+
+
+NO_CHANGE = WorkDecision()
+
+
+def check_work_rules(
+    context: BusContext, reads: Reads, message: WorkMessage, roster: Roster, evidence: tuple[Finding, ...] = ()
+) -> WorkDecision:
+    """Apply the rules to a message, on the topics of the transaction. `evidence`: findings on its claims."""
+    topics, action = Topics(context.team), message.action
+    rules = RuleContext(message.at, roster, context.limits, context.work, context.dialects)
+    if action == "signal":
+        evidence = (*evidence, *answers_no_dispatch(context, reads, message))
+    findings = reducer.check_rules(message, topics, rules)
+    if findings and refusals(findings):
+        from telex.bus.user_dialect_requests import findings_left
+
+        left = findings_left(context, reads, message, findings)
+        return WorkDecision((*evidence, *(findings if left is None else left)))
+    findings = (*evidence, *findings)
+    if evidence and refusals(evidence):
+        return WorkDecision(findings)
+    changed = reducer.topics_changed(message, topics)
+    follow_ups = reducer.action_rules(action).follow_ups
+    if not changed and not follow_ups and action != "stopped":
+        return WorkDecision(findings) if findings else NO_CHANGE
+    before = {topic: topics.get(topic) for topic in changed}
+    if not follow_ups and action != "stopped":
+        return WorkDecision(findings, WorkChange(changed), before)
+    after = topics.after({topic: reducer.fold(topic, state, message) for topic, state in before.items()})
+    reports = tuple(
+        report_of_draft(context, draft, after, roster, message.at)
+        for rule in follow_ups
+        for draft in rule(message, after, rules)
+    )
+    stopped = tuple(
+        (member._replace(stopped_at=message.at), Event(0, message.at, "stopped", member.name))
+        for member in reducer.stopping(message, after, rules)
+    )
+    change = WorkChange(changed, reports, stopped) if changed or reports or stopped else None
+    return WorkDecision(findings, change, before)
+
+
+def new_message_of(message: WorkMessage, raw: bytes) -> NewMessage:
+    """The message as it is stored, without detail, deadline and work change."""
+    return NewMessage(
+        id=message.id,
+        at=message.at,
+        sender=message.sender,
+        role=message.role,
+        to=message.to,
+        dialect=message.dialect.name,
+        type=message.type.name,
+        rank=PRIORITIES.index(message.type.priority),
+        correlation=message.correlation,
+        reply_to=message.reply_to,
+        digest=digest_of(raw),
+        raw=raw,
+        inboxes=message.inboxes,
+    )
+
+
+def report_of_draft(
+    context: BusContext, draft: DraftMessage, topics: Mapping[str, Any], roster: Roster, now: float
+) -> NewMessage:
+    """A message of the bus itself, stored together with the one that it follows from."""
+    id_, dialect, type_ = draft.id or context.clock.new_id(), draft.dialect, draft.type
+    header = HeaderFields(id_, now, TELEX, draft.to, correlation=draft.correlation, reply_to=draft.reply_to)
+    tree = compose(dialect, type_, draft.of, header)
+    routed = route(normal_address(draft.to), Member(TELEX, TELEX), roster)
+    inboxes = (HUMAN,) if isinstance(routed, Finding) else routed  # a human always exists
+    message = WorkMessage(
+        seq=0,
+        id=id_,
+        at=now,
+        sender=TELEX,
+        role=TELEX,
+        to=draft.to,
+        inboxes=inboxes,
+        dialect=dialect,
+        type=type_,
+        fields=fields_of(tree, dialect, type_),
+        correlation=draft.correlation,
+        reply_to=draft.reply_to,
+    )
+    raw = write(dialect, tree).encode("utf-8", "backslashreplace")
+    return new_message_of(message, raw)._replace(
+        answer_by=_answer_by(context, message), work_change=WorkChange(reducer.topics_changed(message, topics))
+    )
+
+
+def _answer_by(context: BusContext, message: WorkMessage) -> float | None:
+    if message.action == "escalate":
+        from telex.bus.escalate import deadline_of
+
+        return deadline_of(message.text("level"), message.inboxes, message.at, context.limits)
+    asks = message.type.reply is not None and HUMAN not in message.inboxes
+    return message.at + context.limits.request_seconds if asks else None
+
+
+# --- hints -----------------------------------------------------------------------------------------------------------
 
 
 def missing_answer_hint(
@@ -95,107 +202,3 @@ def answers_no_dispatch(context: BusContext, reads: Reads, work_message: "WorkMe
         return ()  # it belongs to a work, whose own rules apply
     works = [context.team.topic(name) for name in context.team.topic_names("work")]
     return answers_nothing(work_message, [work for work in works if work is not None])
-
-
-class WorkDecision(NamedTuple):
-    findings: tuple[Finding, ...] = ()
-    change: WorkChange | None = None  # what is written with the message; None: it changes nothing
-    before: Mapping[str, Any] | None = None  # the topics it changes, as they were
-
-
-NO_CHANGE = WorkDecision()
-
-
-def check_work_rules(
-    context: BusContext, reads: Reads, message: WorkMessage, roster: Roster, evidence: tuple[Finding, ...] = ()
-) -> WorkDecision:
-    """Apply the rules to a message, on the topics of the transaction. `evidence`: what its claims were found to be."""
-    topics, action = Topics(context.team), message.action
-    rules = RuleContext(message.at, roster, context.limits, context.work, context.dialects)
-    if action == "signal":
-        evidence = (*evidence, *answers_no_dispatch(context, reads, message))
-    findings = reducer.check_rules(message, topics, rules)
-    if findings and refusals(findings):
-        from telex.bus.user_dialect_requests import findings_left
-
-        left = findings_left(context, reads, message, findings)
-        return WorkDecision((*evidence, *(findings if left is None else left)))
-    findings = (*evidence, *findings)
-    if evidence and refusals(evidence):
-        return WorkDecision(findings)
-    changed = reducer.topics_changed(message, topics)
-    follow_ups = reducer.action_rules(action).follow_ups
-    if not changed and not follow_ups and action != "stopped":
-        return WorkDecision(findings) if findings else NO_CHANGE
-    before = {topic: topics.get(topic) for topic in changed}
-    if not follow_ups and action != "stopped":
-        return WorkDecision(findings, WorkChange(changed), before)
-    after = topics.after({topic: reducer.fold(topic, state, message) for topic, state in before.items()})
-    reports = tuple(
-        report_of_draft(context, draft, after, roster, message.at)
-        for rule in follow_ups
-        for draft in rule(message, after, rules)
-    )
-    stopped = tuple(
-        (member._replace(stopped_at=message.at), Event(0, message.at, "stopped", member.name))
-        for member in reducer.stopping(message, after, rules)
-    )
-    change = WorkChange(changed, reports, stopped) if changed or reports or stopped else None
-    return WorkDecision(findings, change, before)
-
-
-def new_message_of(message: WorkMessage, raw: bytes) -> NewMessage:
-    """The message as it is stored, without detail, deadline and work change."""
-    return NewMessage(
-        id=message.id,
-        at=message.at,
-        sender=message.sender,
-        role=message.role,
-        to=message.to,
-        dialect=message.dialect.name,
-        type=message.type.name,
-        rank=PRIORITIES.index(message.type.priority),
-        correlation=message.correlation,
-        reply_to=message.reply_to,
-        digest=digest_of(raw),
-        raw=raw,
-        inboxes=message.inboxes,
-    )
-
-
-def report_of_draft(
-    context: BusContext, draft: DraftMessage, topics: Mapping[str, Any], roster: Roster, now: float
-) -> NewMessage:
-    """A message of the bus itself, stored together with the one that it follows from."""
-    id_, dialect, type_ = draft.id or context.clock.new_id(), draft.dialect, draft.type
-    header = HeaderFields(id_, now, TELEX, draft.to, correlation=draft.correlation, reply_to=draft.reply_to)
-    tree = compose(dialect, type_, draft.of, header)
-    found = route(normal_address(draft.to), Member(TELEX, TELEX), roster)
-    inboxes = (HUMAN,) if isinstance(found, Finding) else found  # a human always exists
-    message = WorkMessage(
-        seq=0,
-        id=id_,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=draft.to,
-        inboxes=inboxes,
-        dialect=dialect,
-        type=type_,
-        fields=fields_of(tree, dialect, type_),
-        correlation=draft.correlation,
-        reply_to=draft.reply_to,
-    )
-    raw = write(dialect, tree).encode("utf-8", "backslashreplace")
-    return new_message_of(message, raw)._replace(
-        answer_by=_answer_by(context, message), work_change=WorkChange(reducer.topics_changed(message, topics))
-    )
-
-
-def _answer_by(context: BusContext, message: WorkMessage) -> float | None:
-    if message.action == "escalate":
-        from telex.bus.escalate import deadline_of
-
-        return deadline_of(message.text("level"), message.inboxes, message.at, context.limits)
-    asks = message.type.reply is not None and HUMAN not in message.inboxes
-    return message.at + context.limits.request_seconds if asks else None
