@@ -393,7 +393,7 @@ def test_a_broadcast_that_dies_in_one_inbox_is_reported_for_that_one(team: Team)
         team.bus.join(name, role="qa")
     id_ = team.note(to="all:qa")
     team.fail("ada")
-    assert "to ada was given up" in team.take("dev").message.raw.decode()
+    assert "to ada failed" in team.take("dev").message.raw.decode()
     assert team.taken("bob") == [id_]
 
 

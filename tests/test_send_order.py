@@ -17,23 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.clock import SteadyClock
-from telex.delivery.validator_cache import OPENED_AFTER
 from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
-from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.dialects.schema import Tree
 from telex.model.finding import Severity
-from telex.model.limits import LIMITS
 from telex.ports.bus import Receipt
 from telex.ports.evidence import EvidenceResult
-from telex.ports.store import EVERYTHING, Query, Store
+from telex.ports.store import Query
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
-from telex.testing import FakeClock
-from telex.testing.sim_messages import SimHeader, written
-from telex.validation.check import CheckPolicy
-from tests.bus_team import codes, each
 from tests.contract_team import contract, report, typed
 from tests.proofs import proves
 from tests.story_settings import FEWER
@@ -221,50 +213,3 @@ def test_a_sender_whose_evidence_fails_can_go_on(tmp_path: Path) -> None:
             return await in_order(bus)
 
     assert asyncio.run(work()) == ["n1"]
-
-
-JSON_TYPES = [(one, type_) for one in BUILT_IN if one.form == "json" for type_ in one.types.values()]
-
-
-def sender_and_recipient(dialect: Dialect, type_: MessageType) -> tuple[str, str]:
-    """Two agents, each named as its role, that may send and receive the type."""
-    if type_.senders == ANY:
-        return dialect.roles[0], dialect.roles[1]
-    sender = type_.example.get(dialect.wire.sender or "", type_.senders[0])
-    to = type_.example.get(dialect.wire.recipient or "")
-    return sender, to or next(role for role in type_.receivers if role != sender)
-
-
-async def record(store: Store) -> list[Any]:
-    events = await store.events(EVERYTHING, 10_000)
-    sent = [message.seq for event, message in events if message is not None and event.seq == message.seq]
-    deliveries = [await store.deliveries(seq) for seq in sent]
-    return [*events, *deliveries, *await store.members(), *await store.overdue(float("inf"), 1000)]
-
-
-@each(JSON_TYPES)
-def test_every_type_is_answered_and_stored_alike(dialect: Dialect, type_: MessageType) -> None:
-    """New, sent again, sent with other bytes under the same id, and to a full inbox."""
-    count = OPENED_AFTER + 2
-    policy = CheckPolicy(forced=dialect, work=False, limits=LIMITS._replace(inbox_max=count))
-    buses = [LocalBus(MemoryStore(), FakeClock(), desk=policy) for _ in range(2)]
-    validators = [bus._context.validators for bus in buses]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validators[1], "_lane", lambda participants: None)
-        sender, to = sender_and_recipient(dialect, type_)
-
-        def send(number: int, more: bytes = b"") -> Receipt:
-            header = SimHeader(sender, sender, to, to, f"m-{number}", topic="T1")
-            raw = written(dialect, type_, header) + more
-            one, other = (run_sync(bus.send(raw, sender=sender, to=to)) for bus in buses)
-            assert one == other
-            return one
-
-        assert all(send(number).accepted for number in range(count))
-        if dialect.wire.id is not None:
-            assert send(count - 1).duplicate
-            assert codes(send(count - 1, b" ").findings) == ["id-reused"]
-        assert codes(send(count).findings) == ["inbox-full"]
-    assert [bool(one._compiled) for one in validators] == [True, False]
-    one, other = (run_sync(record(bus.store)) for bus in buses)
-    assert one == other
