@@ -1,4 +1,4 @@
-"""Approvals: what waits, who may answer, and that it is answered once."""
+"""Approvals: what waits, who may answer, and what ends the wait."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Is anybody ever shown an approval that nobody gave who may?"""
+"""Approvals: forged, by a person and by signals."""
 
 import json
 from typing import Any

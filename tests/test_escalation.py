@@ -1,4 +1,4 @@
-"""What becomes of a matter that was handed up?"""
+"""Escalations: answers, timeouts, races, and a model of random answers, departures and restarts."""
 
 import json
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Who hears it, and what belongs together? Broadcasts, events, roles as addresses, conversations and their silence."""
+"""Addresses, conversations, deduplication and inbox quotas."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What does the record tell, to whom, and how does it leave? The log, its filters, following it, traces, export."""
+"""The log: filters, followers, traces, export, retention; retries and dead letters."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What does the record say of a message that was read in other words, and how is a field spelt for whom?"""
+"""Translated messages: their events, the spelling of fields, and replies to them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cache of the roster and of routes: every change of the team reaches the next send, and nothing else makes it read."""
+"""Cache of roster, routes and topics: every change reaches the next send, and a message is decided and written once."""
 
 import json
 from collections.abc import Awaitable, Callable

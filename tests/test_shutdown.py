@@ -1,4 +1,4 @@
-"""What counts as an answer to a request to shut down, and what is an agent that has answered still able to do?"""
+"""Answers to a request to shut down, and the messages of an agent that has stopped."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Does a shutdown end? Who is asked, how long is waited, what is told, and when is a team dissolved?"""
+"""Runs of a shutdown: who is asked, timeouts, the report, the end of the team; and a model of the answers."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""Analysis of waits: knots, bottlenecks, unread inboxes, and remedies that a shell takes as they are meant."""
+"""Stalls: cycles, bottlenecks, unread inboxes, blockers, and remedies that work."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The states of a task: which moves there are, what failures lead to, and what a commit rests on."""
+"""States of a task: moves, failures, escalation; and a model of random messages about tasks."""
 
 import json
 from contextlib import ExitStack

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from telex.bus.context import BusContext, Topics
-from telex.bus.work_rules import new_message_of
+from telex.bus.work_rules import new_message_of, work_message_of
 from telex.delivery.routing import Route, inboxes_of
 from telex.delivery.system_messages import format_timestamp
 from telex.delivery.validator_cache import TypeTraits
@@ -28,8 +28,9 @@ from telex.model.work import NO_DEADLINE, Escalation, EscalationLevel, waits_for
 from telex.ports.store import PendingRequest, Reads, Transaction
 from telex.validation.authorization import normalised
 from telex.work import reducer
+from telex.work.compose import HeaderFields
 from telex.work.escalations import FOLDS, KIND, above, topic_of
-from telex.work.view import WorkMessage, fields_of, parse_tree, work_message_from_log
+from telex.work.view import parse_tree, work_message_from_log
 
 Pending = list[tuple[PendingRequest, Message]]
 Overdue = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
@@ -137,20 +138,8 @@ def _next_step(
     if wire.correlation in dialect.envelope:
         envelope[wire.correlation] = correlation
     tree |= {name: value for name, value in envelope.items() if name is not None}
-    work_message = WorkMessage(
-        seq=0,
-        id=new_id,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=address,
-        inboxes=(address,),
-        dialect=dialect,
-        type=type_,
-        fields=fields_of(tree, dialect, type_),
-        correlation=correlation,
-        reply_to=escalation.id,
-    )
+    header = HeaderFields(new_id, now, TELEX, address, correlation=correlation, reply_to=escalation.id)
+    work_message = work_message_of(header, TELEX, (address,), dialect, type_, tree=tree)
     return new_message_of(work_message, write(dialect, tree).encode())._replace(
         detail=json.dumps({"inboxes": [address]}),
         answer_by=deadline_of(up.level, (address,), now, context.limits),

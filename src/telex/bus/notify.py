@@ -84,6 +84,28 @@ class Notifier:
         """No reader is woken any more."""
 
 
+class _Alarm:
+    """A wait on the event loop that `ring` or a timeout ends."""
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[None] | None = None
+
+    async def wait(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._future = loop.create_future()
+        timer = None if seconds == NEVER else loop.call_later(seconds, self.ring)
+        try:
+            await self._future
+        finally:
+            self._future = None
+            if timer is not None:
+                timer.cancel()
+
+    def ring(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+
 # --- followers of the log --------------------------------------------------------------------------------------------
 
 PAGE = 500  # events fetched at a time
@@ -101,7 +123,7 @@ class Follower:
         self.is_behind = False
         self._pages: list[EventPage] = []
         self._buffered = 0
-        self._future: asyncio.Future[None] | None = None
+        self._alarm = _Alarm()
 
     def give(self, page: EventPage) -> None:
         self._buffered += len(page)
@@ -110,7 +132,7 @@ class Follower:
             self._pages.clear()
         if not self.is_behind:
             self._pages.append(page)
-        self.wake()
+        self._alarm.ring()
 
     def take(self) -> list[EventPage]:
         pages, self._pages, self._buffered = self._pages, [], 0
@@ -118,21 +140,13 @@ class Follower:
 
     async def wait(self, seconds: float) -> None:
         """Wait for a page, but no longer than that."""
-        if self._pages or self.is_behind or seconds <= 0:
-            return
-        loop = asyncio.get_running_loop()
-        self._future = loop.create_future()
-        timer = None if seconds == NEVER else loop.call_later(seconds, self.wake)
-        try:
-            await self._future
-        finally:
-            self._future = None
-            if timer is not None:
-                timer.cancel()
+        if not self._pages and not self.is_behind and seconds > 0:
+            await self._alarm.wait(seconds)
 
-    def wake(self) -> None:
-        if self._future is not None:
-            _finish(self._future)
+    def read_alone(self) -> None:
+        """Stop the follower's wait: it reads the store by itself, and gets the same error."""
+        self.is_behind = True
+        self._alarm.ring()
 
 
 class EventTail:
@@ -197,8 +211,7 @@ class EventTail:
     def wake_all(self) -> None:
         for followers in self.followers.values():
             for follower in followers:
-                follower.is_behind = True  # it reads the store by itself, and gets the same error
-                follower.wake()
+                follower.read_alone()
 
 
 async def follow_events(
@@ -326,7 +339,7 @@ class SharedSubscription(Subscription):
         self._notifier, self.takes = notifier, takes
         self.keys: tuple[Key, ...] | None = ()  # None: everything
         self.is_woken = False
-        self._future: asyncio.Future[None] | None = None
+        self._alarm = _Alarm()
 
     async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
         await self._notifier.begin()
@@ -338,15 +351,8 @@ class SharedSubscription(Subscription):
         if self.takes and self.keys:
             await notifier.expect(str(key) for key in self.keys)
         left = until - notifier.clock.now()
-        if self.is_woken or left <= 0:
-            return
-        self._future = notifier.loop.create_future()
-        timer = notifier.loop.call_later(left, _finish, self._future)
-        try:
-            await self._future
-        finally:
-            timer.cancel()
-            self._future = None
+        if not self.is_woken and left > 0:
+            await self._alarm.wait(left)
 
     def close(self) -> None:
         keys = self.keys or ()
@@ -356,8 +362,7 @@ class SharedSubscription(Subscription):
 
     def wake(self) -> None:
         self.is_woken = True
-        if self._future is not None:
-            _finish(self._future)
+        self._alarm.ring()
 
 
 class SharedNotifier(Notifier):
@@ -370,7 +375,7 @@ class SharedNotifier(Notifier):
         self._subscriptions: dict[Key | None, dict[SharedSubscription, None]] = {}  # by key, first come first
         self._due: dict[str, float] = {}  # by inbox: when its next message is due
         self._task: asyncio.Task[None] | None = None
-        self._sleep: asyncio.Future[None] | None = None  # of the task
+        self._alarm = _Alarm()  # of the task
         self._nudged = False
         self._version = self._upto = 0  # of the store's changes and of the events, as last read
         self._changed_at = context.clock.now()
@@ -505,27 +510,17 @@ class SharedNotifier(Notifier):
             self._nudged = False
             await asyncio.sleep(0)
             return
-        self._sleep = self.loop.create_future()
-        timer = self.loop.call_later(left, _finish, self._sleep)
         try:
-            await self._sleep
+            await self._alarm.wait(left)
         finally:
-            timer.cancel()
-            self._sleep = None
             self._nudged = False
 
     def nudge(self) -> None:
         self._nudged = True
-        if self._sleep is not None:
-            _finish(self._sleep)
+        self._alarm.ring()
 
     def close(self) -> None:
         if self._task is not None:
             with suppress(RuntimeError):  # its loop may have ended before
                 self._task.cancel()
         self._wake_all()
-
-
-def _finish(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

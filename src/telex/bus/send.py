@@ -129,23 +129,16 @@ class Sender:
 
     async def _evidence(self, prepared: PreparedSend) -> tuple[Finding, ...]:
         from telex.bus.guard import check_claims
-        from telex.work.view import WorkMessage, fields_of, parse_tree
+        from telex.bus.work_rules import work_message_of
+        from telex.work.compose import HeaderFields
+        from telex.work.view import parse_tree
 
         traits, request, evidence = prepared.checked.traits, prepared.request, self._context.evidence
         assert traits is not None
         assert evidence is not None
-        claims = WorkMessage(
-            seq=0,
-            id=prepared.id,
-            at=prepared.began,
-            sender=request.sender,
-            role=request.role or "",
-            to=request.to or "",
-            inboxes=(),
-            dialect=traits.dialect,
-            type=traits.type,
-            fields=fields_of(parse_tree(request.raw, traits.dialect, traits.type), traits.dialect, traits.type),
-        )
+        header = HeaderFields(prepared.id, prepared.began, request.sender, request.to)
+        tree = parse_tree(request.raw, traits.dialect, traits.type)
+        claims = work_message_of(header, request.role or "", (), traits.dialect, traits.type, tree=tree)
         return await check_claims(evidence, claims)
 
     # --- after the commit --------------------------------------------------------------------------------------------

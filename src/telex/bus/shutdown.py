@@ -12,7 +12,7 @@ from telex.bus.decision import event_detail
 from telex.bus.maintenance import return_messages, run_if_due
 from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.bus.receive import member_or_raise
-from telex.bus.work_rules import check_work_rules, new_message_of
+from telex.bus.work_rules import check_work_rules, new_message_of, work_message_of
 from telex.delivery.membership import sender_unknown
 from telex.delivery.routing import Participants
 from telex.dialects.write import write
@@ -33,7 +33,7 @@ from telex.ports.store import Query, Transaction
 from telex.validation.authorization import may_receive, normalised
 from telex.work import shutdown_progress
 from telex.work.compose import HeaderFields, compose
-from telex.work.view import WorkMessage, fields_of, parse_tree
+from telex.work.view import parse_tree
 
 RETURNED_MAX = 10_000  # messages that a report lists
 TEAM = "team"  # default name
@@ -177,18 +177,9 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
         if not inboxes:
             return ()
         now = context.team.now
-        work_message = WorkMessage(
-            seq=0,
-            id=new_id,
-            at=now,
-            sender=asker.name,
-            role=asker.role,
-            to=EVERYONE,
-            inboxes=inboxes,
-            dialect=dialect,
-            type=type_,
-            fields=fields_of(parse_tree(raw, dialect, type_), dialect, type_),
-        )
+        header = HeaderFields(new_id, now, asker.name, EVERYONE)
+        stop_tree = parse_tree(raw, dialect, type_)
+        work_message = work_message_of(header, asker.role, inboxes, dialect, type_, tree=stop_tree)
         work = check_work_rules(context, tx, work_message, context.team.roster)
         detail = event_detail(context, now - began, (*checked.findings, *work.findings), inboxes=inboxes)
         # No place in the inboxes is reserved: agents with a full inbox are asked too.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.bus.context import SHUTDOWN, BusContext, Topics
 from telex.delivery.routing import Route, normal_address, route
 from telex.delivery.validator_cache import CheckedMessage
-from telex.dialects.schema import PRIORITIES
+from telex.dialects.schema import PRIORITIES, Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding, refusals
 from telex.model.message import Event, NewMessage, WorkChange
@@ -74,6 +74,26 @@ def check_work_rules(
     return WorkDecision(findings, change, before)
 
 
+def work_message_of(
+    header: HeaderFields, role: str, inboxes: Route, dialect: Dialect, type_: MessageType, *, tree: Tree
+) -> WorkMessage:
+    """A message that is not stored yet, as the work rules see it."""
+    return WorkMessage(
+        seq=0,
+        id=header.id,
+        at=header.at,
+        sender=header.sender,
+        role=role,
+        to=header.to or "",
+        inboxes=inboxes,
+        dialect=dialect,
+        type=type_,
+        fields=fields_of(tree, dialect, type_),
+        correlation=header.correlation,
+        reply_to=header.reply_to,
+    )
+
+
 def new_message_of(message: WorkMessage, raw: bytes) -> NewMessage:
     """The message as it is stored, without detail, deadline and work change."""
     return NewMessage(
@@ -102,20 +122,7 @@ def report_of_draft(
     tree = compose(dialect, type_, draft.of, header)
     routed = route(normal_address(draft.to), Member(TELEX, TELEX), roster)
     inboxes = (HUMAN,) if isinstance(routed, Finding) else routed  # a human always exists
-    message = WorkMessage(
-        seq=0,
-        id=id_,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=draft.to,
-        inboxes=inboxes,
-        dialect=dialect,
-        type=type_,
-        fields=fields_of(tree, dialect, type_),
-        correlation=draft.correlation,
-        reply_to=draft.reply_to,
-    )
+    message = work_message_of(header, TELEX, inboxes, dialect, type_, tree=tree)
     raw = write(dialect, tree).encode("utf-8", "backslashreplace")
     return new_message_of(message, raw)._replace(
         answer_by=_answer_by(context, message), work_change=WorkChange(reducer.topics_changed(message, topics))
