@@ -89,8 +89,9 @@ class ValidatorCache:
         if type_ is None:
             return CheckedMessage(checked, None, facts_in_envelope(checked.tree, dialect))
         traits, path = self._traits_of(dialect, type_), _deciding_field(dialect, type_)
-        if traits.idle and path is not None and not IDLE[traits.action or ""].fits(get_path(path)(checked.tree)):
-            traits = traits._replace(idle=None)
+        if traits.idle is not None and path is not None:  # the topics may be none
+            is_idle = IDLE[traits.action or ""].fits(get_path(path)(checked.tree))
+            traits = traits if is_idle else traits._replace(idle=None)
         return CheckedMessage(checked, traits, facts_in(checked.tree, dialect, type_))
 
     def _traits_of(self, dialect: Dialect, type_: MessageType) -> TypeTraits:
