@@ -8,10 +8,8 @@ from pathlib import Path
 import apsw
 
 from bench.measure import Turn
-from telex.model.delivery import AT_ONCE
-from telex.model.digest import digest_of, number_of
-from telex.model.event import Event
-from telex.model.message import NewMessage
+from telex.model.message import AT_ONCE, Event, NewMessage
+from telex.model.text import digest_of, number_of
 from telex.stores.sqlite.connection import Row, SqliteConnection
 from telex.stores.sqlite.reads import last_event
 from telex.stores.sqlite.schema import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE, STORED, first_delivery

@@ -16,9 +16,8 @@ import apsw
 from bench.floors import Rows, entry
 from bench.peers import CACHE
 from bench.samples import updates
-from telex.model.digest import number_of
-from telex.model.event import Event
-from telex.model.message import NewMessage
+from telex.model.message import Event, NewMessage
+from telex.model.text import number_of
 from telex.stores.sqlite.caches import IDS
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.reads import CORRELATION, TOLD, last_event

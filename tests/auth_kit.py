@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.model.hub_limits import HubLimits
+from telex.model.limits import HubLimits
 from telex.surfaces.http.asgi import App, HttpResponse, Receive, Scope, Send, reply
 from telex.surfaces.http.auth import allowed_hosts
 from telex.surfaces.http.limits import RequestLimits

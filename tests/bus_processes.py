@@ -19,8 +19,8 @@ from random import Random
 from typing import NamedTuple, cast
 
 import telex
+from telex.bus.context import TeamState
 from telex.bus.local import LocalBus
-from telex.bus.team_state import TeamState
 from telex.config import Settings
 from telex.errors import NotFound
 from telex.model.task_states import TASK_STATES, moves, standing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester", "tests.proofs"]
+pytest_plugins = ["pytester", "tests.proofs", "tests.bus_team"]
 pytest.register_assert_rewrite(*(f"tests.{name}_kit" for name in ("auth", "cli", "limits", "mcp", "shutdown")))
 for part in ("contract_base", "contract_delivery", "contract_events", "contract_messages", "store_contract"):
     pytest.register_assert_rewrite(f"telex.testing.{part}")  # before any test imports it

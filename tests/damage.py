@@ -11,8 +11,8 @@ from telex.dialects import schema
 from telex.dialects.blanks import is_blank
 from telex.dialects.schema import Dialect, Field, Fields, Form, Kind, MessageType, Tree
 from telex.dialects.write import write
-from telex.model.json_path import join, path_of
 from telex.model.limits import LIMITS
+from telex.model.text import join, path_of
 from telex.testing.strategies import bodies, messages
 
 Steps = tuple[str | int, ...]

@@ -12,9 +12,8 @@ from mcp import Client
 from telex.config import Settings
 from telex.http_client.bus import error_in
 from telex.model.contracts import PathVerdict
-from telex.model.delivery import Delivery
 from telex.model.finding import Finding
-from telex.model.message import Lease
+from telex.model.message import Delivery, Lease
 from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.protocol import encoded, made

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from telex.bus.local import LocalBus
 from telex.client import run_sync
 from telex.errors import TelexError
-from telex.model.delivery import Delivery
-from telex.model.event import Event
-from telex.model.message import Lease, Message
+from telex.model.message import Delivery, Event, Lease, Message
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, Store, dead_letters, events_with_messages, waiting_deliveries
 from telex.testing import FakeClock

@@ -3,7 +3,7 @@
 from typing import Any
 
 from telex.client import SyncBus
-from telex.model.shutdown import ShutdownReport
+from telex.model.work import ShutdownReport
 from telex.ports.bus import Receipt
 from tests.bus_team import Team, speech_of
 

@@ -6,9 +6,9 @@ from typing import Any
 import apsw
 import pytest
 
-from telex.bus.run_sync import run_sync
-from telex.model.digest import digest_of
+from telex.bus import run_sync
 from telex.model.message import NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import Store
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing.contract_base import append

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from telex.model.delivery import AT_ONCE
-from telex.model.message import NewMessage
+from telex.model.message import AT_ONCE, NewMessage
 from telex.ports.store import Settlement
 
 

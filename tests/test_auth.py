@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from telex.model.hub_limits import HUB_LIMITS
+from telex.model.limits import HUB_LIMITS
 from telex.surfaces.http.asgi import REFUSALS, Receive, Scope, Send
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
 from telex.surfaces.http.tokens import TokenFile

@@ -15,15 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.bus.correlate import SendRequest
-from telex.bus.decision import Decision
+from telex.bus.context import TeamState
+from telex.bus.decision import Decision, SendRequest
 from telex.bus.local import LocalBus
-from telex.bus.team_state import TeamState
 from telex.dialects.registry import BUILT_IN
-from telex.model.digest import digest_of
-from telex.model.event import Event
 from telex.model.limits import LIMITS
-from telex.model.message import NewMessage, WorkChange
+from telex.model.message import Event, NewMessage, WorkChange
+from telex.model.text import digest_of
 from telex.ports.store import Transaction
 from telex.stores.sqlite import store as sqlite_store
 from telex.stores.sqlite.store import SqliteStore

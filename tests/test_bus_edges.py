@@ -19,10 +19,8 @@ from telex.model.message import NewMessage
 from telex.model.roster import Member
 from telex.ports.store import get_delivery
 from telex.stores.group_commit import GroupCommit
-from tests.bus_team import OpenTeam, Team, codes, flow, open_team, team
+from tests.bus_team import OpenTeam, Team, codes, flow
 from tests.store_kit import before_next_transaction
-
-__all__ = ["open_team", "team"]
 
 CTO, DEV, OTHER = "cto", "fullstack-developer", "build-orchestrator"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from telex.dialects.scalars import Flaw
 
 from telex import errors
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, Form, MessageType
-from telex.dialects.timestamps import Flaw
 from telex.dialects.write import write
 from telex.generate.codes import (
     CodeExample,
@@ -25,8 +25,8 @@ from telex.generate.codes import (
     refusals_page,
     severities,
 )
-from telex.model.event import KINDS
 from telex.model.finding import Finding, refusals
+from telex.model.message import KINDS
 from telex.validation.check import NEVER_PASSED, REPAIRS, CheckPolicy, check
 from tests.test_cli_process import modules_loaded_by
 

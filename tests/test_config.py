@@ -14,8 +14,7 @@ from telex.config.__main__ import settings_page
 from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM, ValueBounds, example
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
-from telex.model.limits import LIMITS, Limits
+from telex.model.limits import HUB_LIMITS, LIMITS, HubLimits, Limits
 from telex.model.roster import Member
 from tests.proofs import proves
 

@@ -7,11 +7,9 @@ import pytest
 from telex.model.contracts import Plan
 from telex.validation.contracts import ContractScope, judge
 from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
-from tests.bus_team import OpenTeam, Shell, Team, codes, flow, open_team, shell, speech_of, team
+from tests.bus_team import OpenTeam, Shell, Team, codes, flow, speech_of
 from tests.contract_team import answer, ask, close, contract, granted, kept, report, send, told, warned
 from tests.proofs import proves
-
-__all__ = ["open_team", "shell", "team"]
 
 FILES = "$.payload.files_modified"
 

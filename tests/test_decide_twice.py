@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus.context import TeamState
 from telex.bus.decision import Decision
 from telex.bus.local import LocalBus
-from telex.bus.team_state import TeamState
 from telex.client import run_sync
 from telex.model.limits import LIMITS
 from telex.ports.store import Store

@@ -1,17 +1,29 @@
-"""What becomes of a matter that was handed up?"""
+"""Escalations: answers, timeouts, races, and a model of random answers, departures and restarts."""
 
 import json
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import apsw
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from telex.bus.escalate import escalate_further, with_events
+from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
-from telex.model.escalation import Escalation
+from telex.errors import TelexError
 from telex.model.roster import Member
+from telex.model.work import Escalation
+from telex.ports.store import overdue_requests
 from telex.validation.check import CheckPolicy, check
-from tests.bus_team import OpenTeam, Team, codes, flow, open_team, speech_of, team
+from telex.work import reducer
+from tests.bus_team import QUICK, OpenTeam, Team, codes, empty_store, flow, speech_of
+from tests.console_examples import FailingCursor
 from tests.proofs import proves
-
-__all__ = ["open_team", "team"]  # fixtures
+from tests.store_kit import before_next_transaction
 
 FIVE_MINUTES = 300.0
 
@@ -279,3 +291,173 @@ def test_a_decision_may_name_any_step(team: Team, step: int) -> None:
     decision = flow("VALIDATION_RESPONSE", "d1", "cto", "fullstack-developer", replyTo=named)
     receipt = team.bus.send(decision, sender="cto")
     assert (receipt.accepted, answered(team)) == (True, True), receipt.findings
+
+
+@proves("escalation/climb/once")
+def test_two_processes_that_have_seen_the_same_deadline_pass_climb_once(team: Team) -> None:
+    buses = [team.bus, team.other(), team.other()]
+    escalate(team)
+    team.clock.leap(FIVE_MINUTES)
+    seen = [
+        run_sync(bus._bus.store.read(overdue_requests, team.clock.now(), 9)) for bus in buses
+    ]  # before any of them acts
+    for bus, [(ask, message, _)] in zip(buses, seen, strict=True):
+        assert run_sync(escalate_further(bus._bus._context, ask, message))
+    assert levels(team) == ["senior", "lead"]
+    assert len(team.inbox("lead")) == 1
+    assert team.kinds("e1").count("reply-overdue") == 1
+
+
+@proves("escalation/answer/race")
+def test_an_answer_in_the_very_moment_of_a_climb_ends_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    escalate(team)
+    team.clock.leap(FIVE_MINUTES)
+    slow, quick = team.other(), team.other()
+    before_next_transaction(monkeypatch, slow._bus.store, quick.sweep)
+    assert slow.send("Keep the session.", sender="senior", to="dev", reply_to="e1").accepted
+    assert levels(team) == ["senior", "lead"], "the other climbed before the answer was written"
+    assert answered(team)
+    assert team.bus.escalations() == []
+    team.later(FIVE_MINUTES)
+    team.later(FIVE_MINUTES)
+    assert levels(team) == ["senior", "lead"]
+    assert team.story(matter(team).now.id).answer_by is None
+    assert team.inbox("architect") == []
+
+
+@proves("escalation/climb/crash")
+@pytest.mark.parametrize("at", ["INSERT", "COMMIT"])
+def test_a_climb_and_its_missed_deadline_are_written_together_or_not_at_all(team: Team, at: str) -> None:
+    dying = team.other()
+    escalate(team)
+    team.clock.leap(FIVE_MINUTES)
+    file: Any = dying._bus.store._file  # type: ignore[attr-defined]
+    file._cursor = FailingCursor(file._cursor, at, apsw.IOError("disk I/O error"))
+    with pytest.raises(TelexError):
+        dying.sweep()
+    assert run_sync(team.bus._bus.store.read(overdue_requests, team.clock.now(), 9)), "still to be counted"
+    assert list(team.bus.work_state("escalation")["escalation:e1"].rungs)[1:] == []
+    assert levels(team) == ["senior", "lead"]  # whoever looks next climbs
+    assert team.kinds("e1").count("reply-overdue") == 1
+
+
+@proves("escalation/climb/crash")
+def test_after_reopening_everything_goes_on_where_it_was(team: Team) -> None:
+    escalate(team)
+    for expected in (["senior", "lead"], ["senior", "lead", "architect"]):
+        team.clock.leap(FIVE_MINUTES)
+        reopened = team.other()
+        [found] = reopened.escalations()
+        assert [rung.level for rung in found.rungs] == expected
+        assert found == matter(team)
+
+
+CHAIN = ["dev", "senior", "lead", "architect", "human"]
+SENDERS = CHAIN[:4]
+OTHERS = ["scout", "qa-lead"]
+EXAMPLES = max(settings().max_examples // 3, 25)  # each is a whole story on a real store
+DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
+
+moves = st.lists(
+    st.one_of(
+        st.tuples(st.just("raise"), st.sampled_from(SENDERS), st.booleans()),
+        st.tuples(st.just("wait"), st.sampled_from([1.0, FIVE_MINUTES / 2, FIVE_MINUTES, 3 * FIVE_MINUTES])),
+        st.tuples(st.just("reply"), st.sampled_from(CHAIN + OTHERS), st.integers(0, 5)),
+        st.tuples(st.just("speak"), st.sampled_from(CHAIN + OTHERS), st.integers(0, 5), st.booleans()),
+        st.tuples(st.just("take"), st.sampled_from(CHAIN)),
+        st.tuples(st.just("reopen")),
+    ),
+    min_size=5,
+    max_size=14,
+)
+
+
+class Matter:
+    """The model: where a matter is, when it got there, and whether it was answered."""
+
+    def __init__(self, id: str, by: str, now: float) -> None:
+        self.id, self.by, self.at = id, by, now
+        self.levels = [CHAIN[CHAIN.index(by) + 1]]
+        self.answered_by: str | None = None
+
+    def pass_time(self, now: float) -> None:
+        """One step for each look at the clock: what is late is found late once."""
+        if self.answered_by is None and self.levels[-1] != "human" and now >= self.at + FIVE_MINUTES:
+            self.levels.append(CHAIN[CHAIN.index(self.levels[-1]) + 1])
+            self.at = now
+
+    def hear(self, who: str) -> None:
+        is_above = who in CHAIN and CHAIN.index(who) > CHAIN.index(self.by)
+        if self.answered_by is None and is_above:
+            self.answered_by = who
+
+
+@proves("escalation/from-log")
+@settings(max_examples=EXAMPLES)
+@given(st.sampled_from(SENDERS), st.booleans(), moves)
+def test_the_bus_does_what_the_model_does_and_the_log_alone_tells_it(
+    first: str, typed: bool, steps: list[tuple[object, ...]]
+) -> None:
+    with TemporaryDirectory(prefix="telex-escalation-") as folder, ExitStack() as stack:
+        path = Path(folder, "team.db")
+        path.write_bytes(empty_store())
+        team, model = Team(path, QUICK, stack), list[Matter]()
+        for step in [("raise", first, typed), *steps]:
+            play(team, model, *step)
+            for one in model:
+                one.pass_time(team.clock.now())
+            live = {one.id: one for one in team.bus.escalations(answered=True)}
+            assert {id_: ([rung.level for rung in one.rungs], one.answered_by) for id_, one in live.items()} == {
+                one.id: (one.levels, one.answered_by) for one in model
+            }
+        assert {one.id for one in team.bus.escalations()} == {one.id for one in model if one.answered_by is None}
+        assert told_from_the_log(team) == {id_: _settled(one) for id_, one in live.items()}
+
+
+def play(team: Team, model: list[Matter], move: object, *more: object) -> None:
+    now = team.clock.now()
+    match move, *more:
+        case "raise", str(who), bool(typed):
+            id_ = f"e{len(model)}"
+            raw = speech_of("vbw-company", "escalation", **{"from": who, "to": CHAIN[CHAIN.index(who) + 1]}).raw
+            conversation = {"correlation": id_} if typed else {}
+            assert team.bus.send(raw, sender=who, to=CHAIN[CHAIN.index(who) + 1], id=id_, **conversation).accepted
+            model.append(Matter(id_, who, now))
+        case "wait", float(seconds):
+            team.clock.leap(seconds)
+        case ("reply", str(who), int(which)) if model:
+            one = model[which % len(model)]
+            rungs = {matter.id: matter.rungs for matter in team.bus.escalations(answered=True)}[one.id]
+            one.pass_time(now)
+            to = "docs" if who == one.by else one.by
+            assert team.bus.send("So be it.", sender=who, to=to, reply_to=rungs[which % len(rungs)].id).accepted
+            one.hear(who)
+        case ("speak", str(who), int(which), bool(back)) if model:
+            one = model[which % len(model)]
+            if who == one.by:
+                return
+            to = one.by if back else "docs"
+            assert team.bus.send("So be it.", sender=who, to=to, correlation=one.id).accepted
+            if back and _has_a_conversation(team, one):
+                one.hear(who)
+        case "take", str(who):
+            team.taken(who)
+        case ["reopen"]:
+            team.bus = team.other()
+
+
+def _has_a_conversation(team: Team, one: Matter) -> bool:
+    """One that was raised without a conversation begins its own when it first climbs."""
+    return team.story(one.id).message.correlation is not None or len(one.levels) > 1
+
+
+def told_from_the_log(team: Team) -> dict[str, Escalation]:
+    events = list(team.bus.events())
+    book = reducer.written(events, DIALECTS)
+    matters = [state for topic, state in book.items() if topic.startswith("escalation:")]
+    return {matter.id: with_events(matter, [event for event, _ in events]) for matter in matters}
+
+
+def _settled(one: Escalation) -> Escalation:
+    """Without the deadline, which is no part of the log but of the clock."""
+    return one._replace(rungs=tuple(rung._replace(due_at=None) for rung in one.rungs))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus import follow as following
+from telex.bus import notify as following
 from telex.bus.local import LocalBus
 from telex.config import Settings
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.ports.store import EVERYTHING, Query, events_with_messages, last_event
 from tests.proofs import proves
 from tests.test_shared_notify import NOTE, hub, run
@@ -126,7 +126,7 @@ def test_a_follower_that_does_not_keep_up_misses_nothing(tmp_path: Path, monkeyp
     lying: list[int] = []
     give = following.Follower.give
 
-    def counted(self: following.Follower, page: following.Happenings) -> None:
+    def counted(self: following.Follower, page: following.EventPage) -> None:
         give(self, page)
         lying.append(sum(map(len, self._pages)))
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus.context import TeamState
 from telex.bus.local import LocalBus
-from telex.bus.team_state import TeamState
 from telex.client import run_sync
 from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE
 from telex.errors import StoreFull
@@ -179,7 +179,7 @@ def test_a_long_topic_can_be_read_though_there_is_no_room_for_its_snapshot() -> 
         store = SqliteStore.open(path, durable=False)
         limit_pages(store, 0)
         reader = LocalBus(store, FakeClock())
-        with patch("telex.bus.team_state.LONG", 4), patch.object(store._file, "hold_ballast", lambda: False):
+        with patch("telex.bus.context.LONG", 4), patch.object(store._file, "hold_ballast", lambda: False):
             states = await reader.work_state("plan")
         assert list(states) == ["plan:P"]
         assert await store.read(lambda reads: reads.snapshot("plan:P")) is None

@@ -8,8 +8,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.generate import tables as made
 from telex.generate.__main__ import END, filled, parts, write_files
 from telex.generate.tables import events_table, moves_diagram, priorities_table
-from telex.model.delivery import MOVES, STATES
-from telex.model.event import KINDS
+from telex.model.message import KINDS, MOVES, STATES
 
 ROOT = Path(__file__).parent.parent
 DELIVERY_PAGE = "docs/delivery.md"

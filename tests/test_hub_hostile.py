@@ -12,7 +12,7 @@ import pytest
 
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.model.hub_limits import HUB_LIMITS
+from telex.model.limits import HUB_LIMITS
 from telex.surfaces.http import page, verbs
 from telex.surfaces.http.app import Hub, build_app, error_middleware
 from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, TaskWatch, disconnected, reply

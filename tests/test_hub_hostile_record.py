@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus import follow
-from telex.model.event import Event
-from telex.model.hub_limits import HUB_LIMITS
-from telex.model.limits import LIMITS
-from telex.model.message import NewMessage, WorkChange
+from telex.bus import notify as follow
+from telex.model.limits import HUB_LIMITS, LIMITS
+from telex.model.message import Event, NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query, events_with_messages
 from telex.protocol import plain

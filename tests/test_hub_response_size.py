@@ -10,8 +10,8 @@ import pytest
 
 import telex
 from telex.errors import StoreUnavailable
-from telex.model.event import CHANGES
 from telex.model.limits import LIMITS
+from telex.model.message import CHANGES
 from telex.ports.bus import Bus
 from telex.surfaces import size_limits
 from telex.surfaces.mcp import tool_calls

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.bus.run_sync import run_sync
+from telex.bus import run_sync
 from telex.model.message import WorkChange
 from telex.ports.store import LeaseRequest, Settlement, Transaction, overdue_requests
 from telex.stores.sqlite.store import SqliteStore

@@ -19,14 +19,10 @@ from tests.bus_team import (
     every_dialect,
     every_type,
     flow,
-    open_team,
     speech,
     speech_of,
-    team,
 )
 from tests.proofs import proves
-
-__all__ = ["open_team", "team"]
 
 TAG = '<teammate-message teammate_id="dev" color="blue">\n{}\n</teammate-message>'
 OTHERS = [(dialect, type_) for dialect, type_ in EVERY_TYPE if dialect is not BUILD_FLOW]

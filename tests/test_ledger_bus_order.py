@@ -6,13 +6,10 @@ import pytest
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import LeaseLost
-from telex.model.delivery import MOVES
-from telex.model.message import Lease
-from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, open_team, speech, team
+from telex.model.message import MOVES, Lease
+from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, speech
 from tests.proofs import proves
 from tests.tables import VERSIONS
-
-__all__ = ["open_team", "team"]
 
 CLASSES = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")
 ON_THE_PAGE = {(table.name, row.type): row.priority for table in VERSIONS for row in table.rows}

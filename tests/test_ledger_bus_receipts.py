@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from telex.errors import NotFound
-from telex.model.delivery import MEANINGS, STATES
 from telex.model.finding import refusals
-from tests.bus_team import NOTE, Shell, Team, flow, open_team, shell, team
+from telex.model.message import MEANINGS, STATES
+from tests.bus_team import NOTE, Shell, Team, flow
 from tests.proofs import proves
-
-__all__ = ["open_team", "shell", "team"]
 
 
 def written(team: Team, text: str = NOTE) -> str:

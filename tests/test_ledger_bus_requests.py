@@ -13,10 +13,8 @@ from telex.errors import LeaseLost, RequestTimedOut
 from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from telex.validation.check import check
-from tests.bus_team import Speech, Team, codes, every_dialect, flow, open_team, speech, team
+from tests.bus_team import Speech, Team, codes, every_dialect, flow, speech
 from tests.proofs import proves
-
-__all__ = ["open_team", "team"]
 
 DEV, CTO = "fullstack-developer", "cto"
 MINUTES = 60.0

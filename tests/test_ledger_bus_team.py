@@ -7,10 +7,8 @@ from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.model.finding import Finding
 from telex.model.roster import Member
-from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, codes, each, every_dialect, flow, open_team, speech, team
+from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, codes, each, every_dialect, flow, speech
 from tests.proofs import proves
-
-__all__ = ["open_team", "team"]
 
 ROLES = sorted({role for dialect in BUILT_IN for role in dialect.roles})
 SIGNED = [(dialect, type_) for dialect, type_ in EVERY_TYPE if dialect.wire.sender is not None]

@@ -16,8 +16,8 @@ from telex.dialects.rule_evaluation import set_path
 from telex.model.contracts import ContractIndex
 from telex.model.finding import Finding
 from telex.model.roster import Member, Roster
-from telex.model.shutdown import NO_SHUTDOWNS
 from telex.model.task_states import TASK_STATES, TaskHistory, TaskState, TaskStateMachine, TaskStep, standing
+from telex.model.work import NO_SHUTDOWNS
 from telex.protocol.codec import made, plain
 from telex.protocol.verbs import work_state_kinds
 from telex.work import reducer
@@ -26,7 +26,7 @@ from telex.work.shutdown import open_call, was_asked
 from telex.work.snapshots import decode_state, encode_state
 from telex.work.view import WorkMessage, fields_of
 from tests.proofs import proves
-from tests.test_tasks_properties import steps as any_step
+from tests.test_tasks import steps as any_step
 
 KINDS = {(dialect.name, type_.name): (dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values()}
 ASK, ANSWER = ("build-flow", "VALIDATION_REQUEST"), ("build-flow", "VALIDATION_RESPONSE")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
-from telex.model.escape import shown
+from telex.model.text import shown
 from telex.testing.strategies import wire
 from telex.translation.markdown import LINE_CHARACTERS_MAX, render
 from telex.translation.result import MessageHeader

@@ -12,8 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import telex
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.surfaces.http.metrics import OTHER, VALUES_MAX, Metrics, RouteLabels
 from tests.bus_team import speech_of
 from tests.proofs import proves

@@ -12,10 +12,8 @@ from telex.dialects.write import write
 from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from telex.validation.check import STRICT, check
-from tests.bus_team import Shell, Team, open_team, shell, team
+from tests.bus_team import Shell, Team
 from tests.proofs import proves
-
-__all__ = ["open_team", "shell", "team"]
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 # Each under a role of its own dialect: what it reads.

@@ -12,7 +12,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.rule_evaluation import set_path
 from telex.dialects.schema import TYPE, Dialect, ListOf, MapOf, MessageType, Text, walk_kinds
 from telex.dialects.write import write
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.ports.store import Query
 from telex.surfaces.http.page_message import CHARACTERS_MAX, markup
 from tests.bus_team import OpenTeam, Team, open_team, team

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from telex.dialects.schema import Dialect, MessageType
-from telex.model.event import KINDS
+from telex.model.message import KINDS
 from telex.surfaces.http.page import WEB, listed
 from tests.bus_team import Team, every_type, open_team, speech, speech_of, team
 from tests.page_kit import Page

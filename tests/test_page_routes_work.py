@@ -11,7 +11,7 @@ from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreUnavailable
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.surfaces.http import page as page_module
 from telex.surfaces.http.page import SharedView
 from telex.surfaces.http.page_stats import RecentEvents

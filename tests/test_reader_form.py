@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.delivery.reader_form import rendering_for
+from telex.bus.render import rendering_for
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
-from telex.model.digest import digest_of
 from telex.model.finding import refusals
 from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import Member
+from telex.model.text import digest_of
 from telex.validation.check import STRICT, check
 from tests.arbitrary import VALUES, ascii_json
-from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, flow, open_team, speech, speech_of, team
+from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, flow, speech, speech_of
 from tests.proofs import proves
-
-__all__ = ["open_team", "team"]
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 PROGRESS = speech_of("vbw-typed", "execution_update", "up-1")

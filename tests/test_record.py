@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from telex.model.digest import digest_of
-from telex.model.event import Event
-from telex.model.message import Message, NewMessage
+from telex.model.message import Event, Message, NewMessage
+from telex.model.text import digest_of
 from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records, said
 from tests.proofs import proves
 

@@ -6,7 +6,7 @@ import pytest
 
 from telex.bus.local import LocalBus
 from telex.client import run_sync
-from telex.model.event import Event
+from telex.model.message import Event
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, events_with_messages
 from telex.replay.time_travel import as_it_was

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
 from telex.ports.store import Store
 from telex.record import exported
 from telex.replay import time_travel as moment_room

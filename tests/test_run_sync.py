@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 
 import pytest
 
-from telex.bus.run_sync import iterate_sync, run_sync
+from telex.bus import iterate_sync, run_sync
 from tests.proofs import proves
 
 

@@ -5,9 +5,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.bus.run_sync import run_sync
-from telex.model.digest import digest_of
+from telex.bus import run_sync
 from telex.model.message import NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import Query, Store, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore

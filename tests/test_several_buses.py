@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.bus import team_state
+from telex.bus import context as team_state
+from telex.bus.context import TeamState
 from telex.bus.local import LocalBus
-from telex.bus.team_state import TeamState
 from telex.client import run_sync
 from telex.model.limits import LIMITS
 from telex.ports.store import Reads

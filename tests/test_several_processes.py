@@ -12,8 +12,7 @@ import pytest
 
 from telex.bus.local import LocalBus
 from telex.client import run_sync
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
 from telex.model.roster import TELEX
 from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.memory import MemoryStore

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import pytest
 
 import telex
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.bus.run_sync import run_sync
-from telex.bus.shared_notify import SharedSubscription
+from telex.bus.notify import SharedSubscription
 from telex.config import Settings
 from telex.errors import NotAMember, RequestFailed, StoreUnavailable
 from telex.model.limits import Limits

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from telex.model.event import KINDS
+from telex.model.message import KINDS
 from telex.testing.faulty_stores import BUGS
 from telex.testing.simulator import SimulationRun, main, run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from telex.bus.run_sync import run_sync
+from telex.bus import run_sync
 from telex.errors import StoreFull
 from telex.model.message import WorkChange
 from telex.ports.store import find_messages

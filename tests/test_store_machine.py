@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from telex.client import run_sync
-from telex.model.delivery import AT_ONCE
-from telex.model.digest import digest_of
-from telex.model.message import Lease, NewMessage
+from telex.model.message import AT_ONCE, Lease, NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import (
     LeaseRequest,
     PendingRequest,

@@ -13,11 +13,9 @@ from telex.generate.tables import task_diagram as diagram
 from telex.model.task_states import TASK_STATES, TaskState, ends_reached
 from telex.ports.bus import Receipt
 from telex.validation.check import check
-from tests.bus_team import OpenTeam, Shell, Team, codes, flow, open_team, shell, team
+from tests.bus_team import OpenTeam, Shell, Team, codes, flow
 from tests.proofs import proves
 from tests.test_tasks import CTO, DEV, HEAD, WAY, escalations, fail, go, move, refused, tell
-
-__all__ = ["open_team", "shell", "team"]
 
 # --- commits ----------------------------------------------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ def test_the_book_in_memory_is_the_log_too(acts: list[Any], strict: bool) -> Non
 @given(st.lists(ACTS, max_size=14))
 def test_snapshots_change_nothing(acts: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="telex-book-") as folder:
-        patch.setattr("telex.bus.team_state.LONG", 2)
+        patch.setattr("telex.bus.context.LONG", 2)
         path = str(Path(folder, "book.db"))
         play(acts, lambda: SqliteStore.open(path, durable=False), CheckPolicy())
         store = SqliteStore.open(path, durable=False)

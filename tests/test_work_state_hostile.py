@@ -151,7 +151,7 @@ def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data:
 
 @proves("work/snapshot")
 def test_the_book_does_without_harmed_snapshots(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.bus.team_state.LONG", 2)
+    monkeypatch.setattr("telex.bus.context.LONG", 2)
     for number in range(5):
         kept(team, contract("P", objective=f"{number}"))
     book = team.other().work_state("plan")  # folded at once, and written down

@@ -2,8 +2,8 @@
 
 import json
 
-from telex.model.shutdown import TOPIC
 from telex.model.task_states import TASK_STATES, standing
+from telex.model.work import TOPIC
 from tests.bus_team import Team, open_team, speech_of, team
 from tests.proofs import proves
 from tests.test_tasks import DEV, HEAD, move, tell

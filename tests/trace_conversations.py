@@ -3,9 +3,7 @@
 import json
 from typing import Any
 
-from telex.model.delivery import Delivery, State
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Delivery, Event, Message, State
 from telex.ports.bus import MessageHistory
 
 BEGAN_AT = 1_767_268_800.0  # 2026-01-01 12:00:00 UTC

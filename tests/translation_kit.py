@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from telex.dialects.schema import ANY, TYPE, Dialect, Fields, Group, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding, refusals
-from telex.model.json_path import join, within
+from telex.model.text import join, within
 from telex.translation.markdown_sections import SILENT
 from telex.translation.translate import MessageHeader, NoCounterpart, Translation, translate
 from telex.validation.check import CheckPolicy, check

@@ -8,8 +8,8 @@ import. Each thread opens its own bus. The methods are made from `Bus` at import
 from collections.abc import Callable
 from typing import Any
 
-from telex.bus.run_sync import iterate_sync
-from telex.bus.run_sync import run_sync as run_sync
+from telex.bus import iterate_sync
+from telex.bus import run_sync as run_sync  # for callers that run a bus by hand
 from telex.ports.bus import Bus
 
 VERBS = {name: verb for name, verb in vars(Bus).items() if not name.startswith("_")}

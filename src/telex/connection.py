@@ -88,11 +88,10 @@ class Connection:
 
 def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_loop: bool) -> "LocalBus":
     from telex.bus.local import LocalBus
-    from telex.bus.notify import Notifier
 
     store = open_store(where, settings, grouped=on_loop)
     clock.begin_after(run_sync(store.read(latest_at)))
-    notifier = Notifier
+    notifier = None
     if on_loop:
         from telex.bus.notify import SharedNotifier
         from telex.ports.environment import traceparent

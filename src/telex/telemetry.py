@@ -12,8 +12,7 @@ from time import time, time_ns
 from typing import Any, cast
 
 from telex.errors import StoreError, TelexError
-from telex.model.event import BRINGING, detail_of
-from telex.model.message import Lease, Message
+from telex.model.message import BRINGING, Lease, Message, detail_of
 from telex.ports.bus import Bus, Receipt
 from telex.ports.environment import TRACEPARENT, as_traceparent, carrying, traceparent
 from telex.ports.store import Query

@@ -7,12 +7,12 @@ import time
 import uuid
 from typing import NamedTuple
 
-from telex.delivery.dialect_versions import spelt_for, understood
+from telex.delivery.membership import spelt_for, understood
 from telex.dialects.registry import PLAIN, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
-from telex.model.dialect_version import DialectChoice, choice_of
 from telex.model.finding import Finding
+from telex.model.roster import DialectChoice, choice_of
 from telex.translation.markdown import render
 from telex.translation.result import FieldChange, MessageHeader, NoCounterpart
 from telex.translation.slots import BODY

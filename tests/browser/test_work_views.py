@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, PLAN_CONTRACT
-from telex.model.event import detail_of
+from telex.model.message import detail_of
 from telex.ports.store import Query
 from tests.browser.conftest import Watch
 from tests.browser.hub_process import HubProcess

@@ -6,7 +6,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, BLOCKER_REPORT, PLAN_CONTRACT
-from telex.model.event import BRINGING
+from telex.model.message import BRINGING
 from telex.ports.store import Query
 from tests.browser.hub_process import HubProcess
 from tests.bus_team import speech_of

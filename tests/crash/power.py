@@ -21,8 +21,8 @@ from typing import NamedTuple
 import apsw
 
 from telex.errors import StoreError
-from telex.model.digest import digest_of
 from telex.model.message import NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import LeaseRequest, find_messages, get_delivery, get_message
 from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite.store import SqliteStore

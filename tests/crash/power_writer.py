@@ -18,8 +18,8 @@ from typing import Any
 
 import telex
 from telex.config import Settings
-from telex.model.digest import digest_of
 from telex.model.message import NewMessage
+from telex.model.text import digest_of
 from telex.ports.bus import Bus
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append

@@ -11,9 +11,9 @@ import pytest
 import telex
 from telex.clock import SteadyClock
 from telex.errors import LeaseLost
-from telex.model.digest import digest_of
 from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import LeaseRequest, Settlement
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append

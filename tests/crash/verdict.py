@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import apsw
 
-from telex.model.event import Event
+from telex.model.message import Event
 from telex.ports.store import deliveries_of, events_of, find_messages
 from telex.stores.sqlite.store import SqliteStore
 from tests.crash.agent_log import Line, read_all, words_of

@@ -14,12 +14,12 @@ from pathlib import Path
 from random import Random
 
 import telex
-from telex.bus import team_state
+from telex.bus import context as team_state
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
 from telex.errors import LeaseLost, StoreError
-from telex.model.shutdown import NO_SHUTDOWNS, ShutdownState
 from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
+from telex.model.work import NO_SHUTDOWNS, ShutdownState
 from telex.work.pipeline.state import OPEN
 from telex.work.tasks import Task
 from tests.crash.agent_log import Line, Logbook, words_of

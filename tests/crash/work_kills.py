@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 import telex
-from telex.bus import team_state
+from telex.bus import context
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
 from telex.stores.sqlite.reads import SqliteReads
@@ -41,7 +41,7 @@ def topics_ignored() -> None:
 
 def stops_ignored() -> None:
     """A message is stored although its sender has shut down since the roster was read."""
-    setattr(team_state, "roster_changed_since", lambda reads, position: False)  # noqa: B010
+    setattr(context, "roster_changed_since", lambda reads, position: False)  # noqa: B010
 
 
 PLANTS: dict[str, Callable[[], None]] = {"topics-ignored": topics_ignored, "stops-ignored": stops_ignored}

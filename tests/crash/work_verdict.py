@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from telex.dialects.registry import BUILT_IN
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.doctor import ReadOnlyConnection, wrong_topics
 from telex.stores.sqlite.store import SqliteStore

@@ -1,19 +1,17 @@
 """Answers to requests for approval: a message in the dialect of the request if that dialect has one."""
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest
+from telex.bus.decision import SendRequest
 from telex.dialects.registry import by_name
 from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.model.contracts import SCOPE_CHANGE
-from telex.model.dialect_version import choice_of
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
-from telex.model.roster import HUMAN, Member, Roster
-from telex.model.suggestion import nearest
+from telex.model.roster import HUMAN, Member, Roster, choice_of
+from telex.model.text import ROOT, nearest
 from telex.ports.store import find_messages
 from telex.validation.authorization import may_send, normalised
 from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
@@ -24,145 +22,137 @@ from telex.work.plan_lookup import CONTRACTS, contracts_in
 from telex.work.view import WorkMessage, parse_tree
 
 
-def seconds_left(work_message: WorkMessage, now: float) -> float | None:
-    """How long the message itself gives for an answer; None where it does not say, or says a time that has passed."""
-    deadline = deadline_of(work_message)
+class Answer(NamedTuple):
+    """The decision of an agent or a person."""
+
+    agent: str
+    role: str | None
+    approved: bool
+    reason: str
+    conditions: tuple[str, ...] = ()
+    modifications: tuple[str, ...] = ()
+
+
+def seconds_left(message: WorkMessage, now: float) -> float | None:
+    """Seconds until the deadline that the message names; None: it names none, or one that has passed."""
+    deadline = deadline_of(message)
     return deadline - now if deadline is not None and deadline > now else None
 
 
-async def answer_to(
-    context: BusContext,
-    id_: str,
-    agent: str,
-    approved: bool,
-    reason: str,
-    conditions: Sequence[str] = (),
-    modifications: Sequence[str] = (),
-    role: str | None = None,
-) -> SendRequest | Finding:
-    """The answer to a request, ready to be sent like any message. A finding: it would approve a wider contract without
-    a path.
+async def answer_to(context: BusContext, id_: str, answer: Answer) -> SendRequest | Finding:
+    """The answer to a request, ready to be sent. A finding: it would approve a wider contract without a path.
 
     Raises:
         NotFound: there is no request of that id.
-        InvalidValue: the request's dialect has no words for what is to be said.
+        InvalidValue: the request's dialect has no field for a part of the answer.
     """
     approval: Approval | None = (await context.topics((topic_of(id_),))).get(topic_of(id_))
     if approval is None:
-        raise NotFound(await _not_asked(context, id_))
-    request, agent = approval.request, normalised(agent)
+        raise NotFound(await _not_found(context, id_))
+    request, agent = approval.request, normalised(answer.agent)
     roster = await context.roster()
-    dialect, type_ = _in_which_words(context, request, roster.find(agent))
+    dialect, type_ = _dialect_and_type(context, request, roster.find(agent))
     same = dialect.name == request.dialect
-    messages = [
-        message
-        for message in await context.store.read(find_messages, id_)
-        if same and message.sender == request.by and not message.refused
-    ]
-    if approved and not modifications and await _widens_nothing(context, approval, type_):
+    if answer.approved and not answer.modifications and await _widens_nothing(context, approval, type_):
         say = f"Add the paths that {request.by} may touch, with --modify PATH (modifications): the request names none."
         return Finding("approval-widens-nothing", ROOT, say, expected="paths")
     header = HeaderFields(
         id=context.clock.new_id(),
         at=context.clock.now(),
-        sender=_signed(dialect, type_, request, roster=roster, agent=agent, role=role),
+        sender=_signature(dialect, type_, request, roster=roster, agent=agent, role=answer.role),
         to=request.by,
         correlation=request.correlation or (None if same else id_),
         reply_to=id_,
     )
-    fields = _words(dialect, type_, request, approved, reason, conditions, modifications)
-    like = parse_tree(messages[0].raw, dialect, dialect.types[request.type]) if messages else {}
-    tree = compose(dialect, type_, fields, header, like)
+    messages = [message for message in await context.store.read(find_messages, id_) if message.sender == request.by]
+    like = next(
+        (parse_tree(m.raw, dialect, dialect.types[request.type]) for m in messages if same and not m.refused), {}
+    )
+    tree = compose(dialect, type_, _fields(dialect, type_, request, answer), header, like)
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
-    return SendRequest(raw, agent, role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+    return SendRequest(raw, agent, answer.role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
 
 
 async def _widens_nothing(context: BusContext, approval: Approval, type_: MessageType) -> bool:
-    """Is a contract to be widened, and would this answer add no path to it? An override may be of another gate."""
+    """Whether the request waits for a wider contract and this answer would add no path to it. An override may be of
+    another gate."""
     contracts = contracts_in(await context.topics((CONTRACTS,)))
     names_paths = type_.deed is not None and "modifications" in type_.deed.field_map and bool(approval.request.paths)
     waits = contracts is not None and approval.waits and approval.request.id in contracts.asks
     return waits and approval.request.kind == SCOPE_CHANGE and not names_paths
 
 
-def _words(
-    dialect: Dialect,
-    type_: MessageType,
-    request: ApprovalRequest,
-    approved: bool,
-    reason: str,
-    conditions: Sequence[str],
-    modifications: Sequence[str],
-) -> dict[str, object]:
-    """What is to be said, by the deed's names; a dialect takes those that it has."""
-    decision = REJECTED if not approved else CONDITIONAL if conditions else APPROVED
-    said = {
+def _fields(dialect: Dialect, type_: MessageType, request: ApprovalRequest, answer: Answer) -> dict[str, object]:
+    """Values by the names of the action; a dialect takes those that it has."""
+    assert type_.deed is not None
+    decision = REJECTED if not answer.approved else CONDITIONAL if answer.conditions else APPROVED
+    for name in ("conditions", "modifications"):
+        if getattr(answer, name) and name not in type_.deed.field_map:
+            raise InvalidValue(f"leave out the {name}: {type_.name} has no field for them.")
+    return {
         "request": request.id,
-        "approved": approved,
-        "decision": _spelt(dialect, type_, decision),
-        "reason": reason,
-        "reasons": [reason],
-        "conditions": list(conditions) or None,
-        "modifications": list(modifications) or None,
+        "approved": answer.approved,
+        "decision": _decision_value(dialect, type_, decision),
+        "reason": answer.reason,
+        "reasons": [answer.reason],
+        "conditions": list(answer.conditions) or None,
+        "modifications": list(answer.modifications) or None,
         "task": request.task or (None if dialect.name == request.dialect else request.correlation or request.id),
-        "confidence": "high",  # it has been decided
+        "confidence": "high",
     }
-    _must_fit(type_, said)
-    return said
 
 
-def _in_which_words(
+def _dialect_and_type(
     context: BusContext, request: ApprovalRequest, member: Member | None
 ) -> tuple[Dialect, MessageType]:
-    """In those of the request; from a role that its dialect does not know in others, such as it reads itself."""
+    """Those of the request; for a member whose role that dialect does not know, a dialect that the member reads."""
     dialect = context.dialects[request.dialect]
     own = dialect, dialect.types[dialect.types[request.type].reply or ""]
     if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
         return own
-    known = tuple(context.dialects.values())
-    read = [other for one in member.dialects if (other := by_name(choice_of(one).name, known)) is not None]
-    for other in (*read, *context.dialects.values()):
-        for type_ in other.types.values():
+    dialects = tuple(context.dialects.values())
+    read = [by_name(choice_of(name).name, dialects) for name in member.dialects]
+    for other in (*read, *dialects):
+        for type_ in other.types.values() if other is not None else ():
             if type_.deed is not None and type_.deed.action == "answer" and may_send(member.role, type_):
-                return other, type_
+                return other or dialect, type_
     return own
 
 
-async def _not_asked(context: BusContext, id_: str) -> str:
+async def _not_found(context: BusContext, id_: str) -> str:
     from telex.bus.user_dialect_requests import is_user_dialect_request
 
     if await context.topics(topics_of_step(id_)):
-        return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
+        return f"{id_[:128]} is an escalation, not a request for approval: telex answer {id_[:128]} TEXT answers it."
     own = [
         message for message in await context.store.read(find_messages, id_) if is_user_dialect_request(context, message)
     ]
     if own:
         what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
         return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
-    known: dict[str, Approval] = await context.topics_of_kind("approval")
-    waiting = [approval.request.id for approval in known.values() if approval.waits]
-    close = nearest(id_, waiting)
+    approvals: dict[str, Approval] = await context.topics_of_kind("approval")
+    close = nearest(id_, [approval.request.id for approval in approvals.values() if approval.waits])
     meant = f"did you mean {close}?" if close else "telex approvals lists the pending ones."
     return f"no approval request {id_[:128]}: {meant}"
 
 
-def _signed(
-    dialect: Dialect, type_: MessageType, request: ApprovalRequest, roster: Roster, agent: str, role: str | None
+def _signature(
+    dialect: Dialect, type_: MessageType, request: ApprovalRequest, *, roster: Roster, agent: str, role: str | None
 ) -> str:
-    """Under which name it stands in the message: a person's answer is signed with a role that was asked, where the
-    dialect knows roles only. So is that of somebody unknown, who is then told nothing but that."""
+    """The sender that the message names. In a dialect that knows roles only, a person signs with a role that was asked.
+    So does an unknown agent, whose only finding is then that it is unknown."""
     member = roster.find(agent)
     role = member.role if member is not None else role
     if dialect.addresses == "names":
         return agent
     if role is not None and (role != HUMAN or type_.senders == ANY):
         return role
-    asked = [name.removeprefix("role:") for name in request.inboxes]
-    roles = [found.role if (found := roster.find(name)) is not None else name for name in asked]
-    return next((one for one in roles if one in type_.senders), type_.senders[0])
+    names = [name.removeprefix("role:") for name in request.inboxes]
+    roles = [other.role if (other := roster.find(name)) is not None else name for name in names]
+    return next((role for role in roles if role in type_.senders), type_.senders[0])
 
 
-def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
+def _decision_value(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
     """The decision as the dialect spells it, where it has a field for that."""
     assert type_.deed is not None
     where = type_.deed.field_map.get("decision")
@@ -170,10 +160,3 @@ def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
     if field is None or not isinstance(field.kind, OneOf):
         return None
     return next((value for value in field.kind.values if value.casefold() == decision), None)
-
-
-def _must_fit(type_: MessageType, said: dict[str, object]) -> None:
-    assert type_.deed is not None
-    for name in ("conditions", "modifications"):
-        if said[name] is not None and name not in type_.deed.field_map:
-            raise InvalidValue(f"leave out the {name}: {type_.name} has no place for them.")

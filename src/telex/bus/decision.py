@@ -3,27 +3,26 @@
 The steps run in this order: sender and route, arguments, duplicates, correlation, work rules, answered requests, inbox
 quota, append. Each step returns an outcome that ends the send, or None to go on with the next one. Nothing is written
 before the last check has passed; a refusal is recorded in the same transaction and adds no member.
+
+The functions at the end find the message that a send replies to, its conversation, and the requests it answers.
 """
 
 import json
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest, replace_surrogates
+from telex.bus.context import ESCALATE, BusContext
 from telex.delivery.lifecycle import state_of
-from telex.delivery.routing import Participants, Route, normal_address
+from telex.delivery.routing import Participants, Route, inboxes_of, normal_address
 from telex.delivery.validator_cache import STATUS, CheckedMessage, TypeTraits
 from telex.dialects.schema import Tree
-from telex.model.event import Event, detail_of
 from telex.model.finding import Finding, refusals
-from telex.model.json_path import ROOT
-from telex.model.limits import Limits
-from telex.model.message import NewMessage, WorkChange
-from telex.model.roster import AGENT, ONE_OF_ROLE, Member, Roster
+from telex.model.limits import LIMITS, Limits
+from telex.model.message import Event, Message, NewMessage, WorkChange, detail_of
+from telex.model.roster import AGENT, HUMAN, ONE_OF_ROLE, Member, Roster
+from telex.model.text import ROOT, path_of, replace_surrogates
 from telex.ports.bus import Receipt
-from telex.ports.store import Transaction, deliveries_of, events_of
+from telex.ports.store import Reads, RequestQuery, Transaction, deliveries_of, events_of, find_messages, held_messages
 from telex.validation.authorization import normalised
 from telex.work.actions import COMES_ALONG, DECIDING
 from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
@@ -31,13 +30,27 @@ from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
 if TYPE_CHECKING:
     from telex.bus.work_rules import WorkDecision
 
-SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
+APPROVAL = "approval"  # kind of topic: one request for approval each
+SHUT_DOWN = "sender-has-shut-down"
 ESCALATIONS = ("escalations",)
+NO_RECIPIENT = Finding(
+    "recipient-missing", ROOT, "Name the recipient: an agent, role:ROLE, all:ROLE or * for everyone."
+)
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 _FINDING_FIELDS = frozenset(Finding._fields)
-NO_RECIPIENT = Finding(
-    "recipient-missing", ROOT, "Say who is to receive it: a name, role:ROLE, all:ROLE or * for everyone."
-)
+
+
+class SendRequest(NamedTuple):
+    """Arguments of a send."""
+
+    raw: bytes
+    sender: str
+    role: str | None = None
+    to: str | None = None
+    id: str | None = None
+    reply_to: str | None = None
+    correlation: str | None = None
+    answer_within: float | None = None  # seconds; None: the default of its type, if it asks for an answer
 
 
 class PreparedSend(NamedTuple):
@@ -71,24 +84,6 @@ DecidedSend = Receipt | StoredSend | RefusedSend
 
 
 class Decision:
-    __slots__ = (
-        "_address",
-        "_checked",
-        "_context",
-        "_correlation",
-        "_findings",
-        "_inboxes",
-        "_joins",
-        "_member",
-        "_now",
-        "_prepared",
-        "_reply_to",
-        "_request",
-        "_tx",
-        "_work",
-        "_work_message",
-    )
-
     def __init__(self, context: BusContext, prepared: PreparedSend, tx: Transaction) -> None:
         self._context, self._prepared, self._tx = context, prepared, tx
         self._request, self._checked = prepared.request, prepared.checked
@@ -114,24 +109,22 @@ class Decision:
 
     def _resolve_route(self) -> DecidedSend | None:
         team, key = self._context.team, self._request[1:4]
-        found = team.route(key)
-        if isinstance(found, Finding):
-            return self._refuse_sender(found)
+        route = team.route(key)
+        if isinstance(route, Finding):
+            return self._refuse_sender(route)
         self._now = team.now
-        if self._now >= found.seen_until and not found.joins:
-            team.mark_seen(self._tx, key, found)
-        self._member, self._address, self._joins = found.member, found.address, found.joins
-        prepared = self._prepared
-        if found.participants is not prepared.participants and found.participants != prepared.participants:
+        if self._now >= route.seen_until and not route.joins:
+            team.mark_seen(self._tx, key, route)
+        self._member, self._address, self._joins = route.member, route.address, route.joins
+        known = self._prepared.participants
+        if route.participants is not known and route.participants != known:
             # The roster has changed since the message was checked.
-            self._checked = self._context.validators.check(self._request.raw, found.participants)
-        inboxes = found.route
-        if inboxes is None:
-            self._address = _addressed(self._checked, self._roster)
-            inboxes = (
-                team.route_to(self._address, self._member, self._roster) if self._address is not None else NO_RECIPIENT
-            )
-        self._inboxes = inboxes
+            self._checked = self._context.validators.check(self._request.raw, route.participants)
+        if route.route is not None:
+            self._inboxes = route.route
+            return None
+        address = self._address = _addressed(self._checked, self._roster)
+        self._inboxes = team.route_to(address, self._member, self._roster) if address is not None else NO_RECIPIENT
         return None
 
     @property
@@ -140,26 +133,25 @@ class Decision:
         return team.roster_with(self._member) if self._joins else team.roster
 
     def _refuse_sender(self, finding: Finding) -> DecidedSend:
-        """A sender that has shut down may repeat what it sent before, not knowing whether it was stored."""
+        """Refuse; a sender that has shut down may still retry a message that may have been stored."""
         context, request = self._context, self._request
         self._now, self._checked = context.team.now, context.validators.check(request.raw, Participants())
         limit = context.limits.id_characters_max
         name, role = replace_surrogates(request.sender[:limit]), replace_surrogates((request.role or "")[:limit])
         self._member, self._address, self._joins, self._inboxes = Member(name or "", role or ""), None, False, finding
+        repeated = None
         if finding.code == SHUT_DOWN and self._own_id is not None:
             to = request.to
             address = normal_address(to) if to is not None else _addressed(self._checked, context.team.roster)
             repeated = self._repeated(normalised(request.sender), address)
-            if repeated is not None:
-                return repeated
-        return self._refuse((finding,))
+        return repeated or self._refuse((finding,))
 
     @property
     def _own_id(self) -> str | None:
         return replace_surrogates(self._checked.envelope.id or self._request.id)
 
     def _argument_findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the ids that the caller passed beside the message."""
+        """Findings on the ids that the caller passed beside the message."""
         request, envelope, limits = self._request, self._checked.envelope, self._context.limits
         findings: tuple[Finding, ...] = ()
         if request.id is not None:
@@ -173,11 +165,9 @@ class Decision:
     def _check_arguments(self) -> DecidedSend | None:
         findings = self._argument_findings()
         if isinstance(self._inboxes, Finding):
-            if not findings and self._prepared.has_own_id:
-                repeated = self._repeated(self._member.name, self._address)
-                if repeated is not None:
-                    return repeated
-            return self._refuse((*findings, self._inboxes))
+            may_repeat = not findings and self._prepared.has_own_id
+            repeated = self._repeated(self._member.name, self._address) if may_repeat else None
+            return repeated or self._refuse((*findings, self._inboxes))
         result = self._checked.checked
         return self._refuse(findings) if findings or (result is not None and not result.valid) else None
 
@@ -216,7 +206,7 @@ class Decision:
             to=tuple(dict.fromkeys(delivery.inbox for delivery in deliveries)),
             dialect=dialect,
             type=type_,
-            findings=tuple(Finding(**one) for one in listed or () if one.keys() <= _FINDING_FIELDS),
+            findings=tuple(Finding(**fields) for fields in listed or () if fields.keys() <= _FINDING_FIELDS),
             duplicate=True,
         )
 
@@ -228,8 +218,6 @@ class Decision:
         if reply_to is not None or (
             traits is not None and (traits.replies or traits.answers or traits.action == "dispatch")
         ):
-            from telex.bus.correlate import infer_reply_to
-
             self._request = infer_reply_to(
                 self._context, self._tx, self._request, self._checked, member=self._member, inboxes=self._route
             )
@@ -246,7 +234,7 @@ class Decision:
         return self._inboxes
 
     def _check_work_rules(self) -> DecidedSend | None:
-        """Plain text gets a hint, a type with an action is held to the rules, a user's own type decides nothing."""
+        """Plain text gets a hint, and a type with an action is checked; a user's own type decides nothing."""
         self._correlate()
         context, checked, traits = self._context, self._checked, self._checked.traits
         if traits is None:
@@ -267,18 +255,18 @@ class Decision:
     def _hints(self) -> tuple[Finding, ...]:
         if self._request.reply_to is None and self._context.team.is_empty(("shutdown",)):
             return ()
-        from telex.bus.hints import missing_answer_hint
+        from telex.bus.work_rules import missing_answer_hint
 
         return missing_answer_hint(self._context, self._member, self._checked, self._route, self._request.reply_to)
 
     def _apply_work_rules(self, traits: TypeTraits) -> None:
+        from telex.bus.work_rules import check_work_rules  # plain text and many types need no rules
+
         message = self._work_message = self._as_work_message(traits)
-        work = _work_rules()(self._context, self._tx, message, self._roster, self._findings)
+        work = check_work_rules(self._context, self._tx, message, self._roster, self._findings)
         self._work, self._findings = work, work.findings
         if work.change is None or traits.action not in DECIDING:
             return
-        from telex.bus.correlate import askers_not_reached, with_decided_request
-
         for asker in askers_not_reached(work.before or {}, self._roster, self._route):
             route = self._context.team.route_to(asker, self._member, self._roster)
             if isinstance(route, Finding):
@@ -291,9 +279,12 @@ class Decision:
             self._reply_to = self._request.reply_to
 
     def _as_work_message(self, traits: TypeTraits) -> WorkMessage:
-        decode = _json_decoder() if self._checked.checked is None else None  # compiled validators have imported it
-        tree = parse_tree(self._request.raw, traits.dialect, traits.type, decode)
-        return self._work_message_of(tree, traits)
+        decode = None
+        if self._checked.checked is None:
+            import msgspec  # compiled validators have imported it
+
+            decode = msgspec.json.decode
+        return self._work_message_of(parse_tree(self._request.raw, traits.dialect, traits.type, decode), traits)
 
     def _work_message_of(self, tree: Tree, traits: TypeTraits) -> WorkMessage:
         return _NEW(
@@ -353,8 +344,6 @@ class Decision:
         may_answer = self._reply_to is not None or is_decision
         if not may_answer and (self._correlation is None or not self._may_answer_in_conversation(traits)):
             return ()
-        from telex.bus.correlate import requests_answered_by
-
         change = self._work.change if self._work is not None else None
         answered = requests_answered_by(
             self._context,
@@ -376,14 +365,14 @@ class Decision:
         return settles and not self._context.team.is_empty(ESCALATIONS)
 
     def _answer_by(self) -> float | None:
-        """When an answer is due: where answers can be told from other messages, or the sender waits for one."""
+        """When an answer is due: for types that ask for one, and for senders that wait for one."""
         traits, limits, message = self._checked.traits, self._context.limits, self._work_message
         if self._request.answer_within is not None:
             return self._now + self._request.answer_within
         if traits is None or not (traits.asks or traits.action == "escalate"):
             return None
         if message is not None and message.action == "escalate":
-            from telex.delivery.escalation_chain import deadline_of
+            from telex.bus.escalate import deadline_of
 
             return deadline_of(message.text("level"), message.inboxes, message.at, limits)
         if not traits.asks:
@@ -395,12 +384,9 @@ class Decision:
         return self._now + limits.request_seconds
 
     def _update_topics(self, seq: int, message: NewMessage) -> None:
-        """Put the topics into the cache as they are after the message, as it was stored."""
         assert self._work is not None
-        stored, before = self._stored_work_message(seq, message), self._work.before or {}
-        fold = _fold_in_place()
-        states = {topic: fold(topic, state, stored) for topic, state in before.items()}
-        self._context.team.put_topics(self._tx, states, seq)
+        stored = self._stored_work_message(seq, message)
+        self._context.team.fold_topics(self._tx, self._work.before or {}, stored)
 
     def _stored_work_message(self, seq: int, message: NewMessage) -> WorkMessage:
         assert self._work_message is not None
@@ -417,10 +403,6 @@ class Decision:
         change: WorkChange | None = None,
     ) -> NewMessage:
         dialect, type_, rank = _type_of(self._checked)
-        address, correlation, reply_to = self._address or "", self._correlation, self._reply_to
-        if self._checked.checked is not None:  # what the compiled validator passes has no lone surrogates
-            address = replace_surrogates(address) or ""
-            correlation, reply_to = replace_surrogates(correlation), replace_surrogates(reply_to)
         prepared, member = self._prepared, self._member
         return _NEW(
             NewMessage,
@@ -429,12 +411,12 @@ class Decision:
                 self._now,
                 member.name,
                 member.role,
-                address,
+                replace_surrogates(self._address) or "",
                 dialect,
                 type_,
                 rank,
-                correlation,
-                reply_to,
+                replace_surrogates(self._correlation),
+                replace_surrogates(self._reply_to),
                 prepared.digest,
                 self._request.raw,
                 inboxes,
@@ -447,55 +429,19 @@ class Decision:
         )
 
     def _refuse(self, findings: tuple[Finding, ...]) -> RefusedSend:
-        """Record the refused message; it is delivered to nobody."""
+        """Record the refused message, without deliveries."""
         request, checked, context = self._request, self._checked, self._context
         findings = (*checked.findings, *findings)
-        id_, reply_to = self._prepared.id, checked.envelope.reply_to or request.reply_to
+        id_, self._reply_to = self._prepared.id, checked.envelope.reply_to or request.reply_to
+        self._correlation = checked.envelope.correlation or request.correlation
+        self._address = self._address or request.to
         if any(finding.code == "id-not-allowed" for finding in findings):
             id_ = replace_surrogates(checked.envelope.id) or context.clock.new_id()  # one that can be shown
-            reply_to = checked.envelope.reply_to
-        dialect, type_, rank = _type_of(checked)
-        message = NewMessage(
-            id=id_,
-            at=self._now,
-            sender=self._member.name,
-            role=self._member.role,
-            to=replace_surrogates(self._address or request.to) or "",
-            dialect=dialect,
-            type=type_,
-            rank=rank,
-            correlation=replace_surrogates(checked.envelope.correlation or request.correlation),
-            reply_to=replace_surrogates(reply_to),
-            digest=self._prepared.digest,
-            raw=request.raw,
-            kind="refused",
-            detail=event_detail(context, self._took, findings, traceparent=self._prepared.traceparent),
-        )
+            self._reply_to = checked.envelope.reply_to
+        detail = event_detail(context, self._took, findings, traceparent=self._prepared.traceparent)
+        message = self._new_message(detail, ())._replace(id=id_, kind="refused")
         self._tx.append(message)
         return RefusedSend(message, checked, findings)
-
-
-@cache
-def _work_rules() -> "Callable[..., WorkDecision]":
-    """Imported by the first message that rules apply to. An import statement per message would cost a microsecond."""
-    from telex.bus.work_rules import check_work_rules
-
-    return check_work_rules
-
-
-@cache
-def _fold_in_place() -> Callable[[str, Any, WorkMessage], Any]:
-    from telex.work.reducer import fold_in_place
-
-    return fold_in_place
-
-
-@cache
-def _json_decoder() -> Callable[[bytes], Any]:
-    import msgspec
-
-    decode: Callable[[bytes], Any] = msgspec.json.decode
-    return decode
 
 
 def event_detail(
@@ -506,9 +452,9 @@ def event_detail(
     inboxes: Route = (),
     traceparent: str | None = None,
 ) -> str:
-    """JSON of the event that stores a message. `inboxes` are given where the address does not say them, and for
-    messages of the work, whose state is folded from them. A message that no work rules were applied to never counts
-    for the work."""
+    """JSON of the event that stores a message. `inboxes` are given where they differ from the address, and for messages
+    of the work, whose state is folded from them. A message that was stored without work rules never counts for the
+    work."""
     detail = f'{{"took": {took_seconds * 1000:.3f}'
     if not context.policy.work:
         detail += f', "{UNWEIGHED}": true'
@@ -517,7 +463,7 @@ def event_detail(
     if traceparent is not None:
         detail += f', "traceparent": "{traceparent}"'
     if findings:
-        listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]
+        listed = [{name: value for name, value in f._asdict().items() if value is not None} for f in findings]
         detail += f', "findings": {json.dumps(listed, ensure_ascii=False)}'
     return detail + "}"
 
@@ -541,19 +487,18 @@ def _type_of(checked: CheckedMessage) -> tuple[str | None, str | None, int]:
 
 
 def _check_id(given: str, own: str | None, limits: Limits, what: str) -> tuple[Finding, ...]:
-    """What is wrong with an id that the caller passed beside the message."""
     if own is not None and given != own:
-        say = f"Leave out the {what}: the message has one of its own, {own}."
+        say = f"Leave out the {what}: the message itself has {own}."
         return (Finding("id-differs", ROOT, say, expected=own, found=given[: limits.found_characters_max]),)
     if not given or not given.isprintable() or len(given) > limits.id_characters_max:
-        wanted = f"1 to {limits.id_characters_max} characters that can all be seen"
+        wanted = f"1 to {limits.id_characters_max} printable characters"
         say = f"Choose an id of {wanted}, or leave out the {what}."
         return (Finding("id-not-allowed", ROOT, say, expected=wanted, found=given[: limits.found_characters_max]),)
     return ()
 
 
 def _id_reused(id_: str) -> Finding:
-    say = f"Give it an id of its own: {id_} was sent before, with other words."
+    say = f"Give it an id of its own: {id_} was used before, for another message."
     return Finding("id-reused", ROOT, say, expected="an id not used before", found=id_)
 
 
@@ -561,3 +506,185 @@ def _inbox_full(limit: int, inbox: str) -> Finding:
     messages = f"{limit:,} {'message' if limit == 1 else 'messages'}"
     say = f"Try again later, or send it to another agent: {inbox} has {messages} waiting and takes no more."
     return Finding("inbox-full", ROOT, say, expected=f"fewer than {messages}", found=inbox)
+
+
+# --- correlation -----------------------------------------------------------------------------------------------------
+
+
+def infer_reply_to(
+    context: BusContext,
+    reads: Reads,
+    request: SendRequest,
+    checked: CheckedMessage,
+    *,
+    member: Member,
+    inboxes: Route,
+) -> SendRequest:
+    """Add reply_to and correlation where the message cannot name them.
+
+    A message of a dialect without ids answers the one message that its sender holds from the recipient. An answer
+    belongs to the conversation of its request.
+    """
+    envelope, traits = checked.envelope, checked.traits
+    reply_to = envelope.reply_to or request.reply_to
+    if reply_to is None and traits is not None:
+        reply_to = _held_request(context, reads, traits, member, inboxes)
+        if reply_to is None and traits.answers and member.dialects:
+            from telex.bus.render import unnamed_request  # it may have been shown a request as another type
+
+            reply_to = unnamed_request(context, reads, member, traits.answers, envelope.correlation, inboxes=inboxes)
+        if reply_to is not None:
+            request = request._replace(reply_to=reply_to)
+    if reply_to is not None and envelope.correlation is None and request.correlation is None:
+        messages = [message for message in find_messages(reads, reply_to) if not message.refused]
+        request = request._replace(correlation=messages[-1].correlation if messages else None)
+    return request
+
+
+def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member: Member, inboxes: Route) -> str | None:
+    """The id of the one message that the sender holds from the recipient and that this may answer."""
+    if traits.dialect.wire.id is None and traits.replies:
+        held = [message for message in held_messages(reads, member.name) if _may_answer(traits, message, inboxes)]
+        if len(held) == 1:
+            return held[0].id
+    if _is_decision_without_request(traits):
+        held = [message for message in held_messages(reads, member.name) if _is_from(message, inboxes)]
+        if len(held) == 1 and context.action_of(held[0]) == "ask":
+            return held[0].id
+    return None
+
+
+def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
+    fits = message.type in traits.answers or (message.type is None and not traits.answers)
+    return fits and _is_from(message, inboxes)
+
+
+def _is_decision_without_request(traits: TypeTraits) -> bool:
+    """A dispatch with a decision, in a dialect that has no requests to name."""
+    action = traits.type.deed
+    return traits.action == "dispatch" and action is not None and "decision" in action.field_map
+
+
+def _is_from(message: Message, inboxes: Route) -> bool:
+    return not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
+
+
+class AnsweredRequests(NamedTuple):
+    """The pending requests that a message answers, and warnings about the reply."""
+
+    requests: tuple[int, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def requests_answered_by(
+    context: BusContext,
+    reads: Reads,
+    request: SendRequest,
+    checked: CheckedMessage,
+    *,
+    member: Member,
+    inboxes: Route,
+    work_change: WorkChange | None,
+) -> AnsweredRequests:
+    """Pending requests that this message answers: the one it names, or those of its conversation that want its type.
+
+    An answer goes to the sender of the request and comes from those asked. Requests for approval and for shutdown are
+    answered only by a message that decides them.
+    """
+    reply_to, traits = checked.envelope.reply_to or request.reply_to, checked.traits
+    correlation = checked.envelope.correlation or request.correlation
+    named = reads.pending_requests(RequestQuery(id=reply_to)) if reply_to is not None else []
+    settles = _settles_escalations(traits)
+    wanted = traits.answers if traits is not None else frozenset()
+    types = wanted | context.escalation_types if settles else wanted
+    query = RequestQuery(correlation=correlation, types=sorted(types))
+    related = reads.pending_requests(query) if correlation is not None and types else []
+    decided = _decided(context, reads, work_change) if traits is not None and traits.action in DECIDING else ()
+    if not named and not related:
+        return AnsweredRequests(decided)
+    from telex.bus.escalate import escalations_answered_by  # most messages answer nothing
+
+    settled = escalations_answered_by(
+        context, reads, member, traits, named, related=related if settles else [], inboxes=inboxes
+    )
+    requests = named if reply_to is not None else [pair for pair in related if pair[1].type in wanted]
+    requests = [pair for pair in requests if pair[1].sender != member.name and not context.is_escalation(pair[1])]
+    findings = [_correlation_differs(checked, message) for _, message in requests if reply_to is not None]
+    answered = list[int]()
+    for pending, message in requests:
+        if _wants_another_answer(context, message, traits, work_change):
+            continue
+        deliveries, own = deliveries_of(reads, message.seq), inboxes_of(member, context.team.roster)
+        was_asked = any(delivery.inbox in own or delivery.holder == member.name for delivery in deliveries)
+        if not was_asked and member.role != HUMAN:
+            asked = dict.fromkeys(delivery.inbox for delivery in deliveries)
+            findings.append(_not_answered(message, " or ".join(asked)) if reply_to is not None else None)
+        elif _is_from(message, inboxes):
+            answered.append(pending.message)
+    return AnsweredRequests((*settled, *decided, *answered), tuple([f for f in findings if f is not None]))
+
+
+def _not_answered(message: Message, whom: str) -> Finding:
+    say = f"Leave the answer to {whom}: this is delivered, and {message.id} still waits for an answer."
+    return Finding("request-not-answered", ROOT, say, "warning", expected=whom)
+
+
+def _correlation_differs(checked: CheckedMessage, message: Message) -> Finding | None:
+    """A reply that names another conversation than its request."""
+    own, dialect = checked.envelope.correlation, checked.dialect
+    field = dialect.wire.correlation if dialect is not None and dialect.name == message.dialect else None
+    if field is None or not own or not message.correlation or own.casefold() == message.correlation.casefold():
+        return None
+    say = f"Give the reply the {field} of its request: {message.id} is in {message.correlation}."
+    found = own[: LIMITS.found_characters_max]
+    return Finding("correlation-differs", path_of(field), say, "warning", expected=message.correlation, found=found)
+
+
+def _settles_escalations(traits: TypeTraits | None) -> bool:
+    """A report does not answer an escalation of its conversation, nor does another escalation."""
+    if traits is None:
+        return True
+    return traits.action is not None and traits.action not in COMES_ALONG and traits.action != ESCALATE
+
+
+def with_decided_request(request: SendRequest, checked: CheckedMessage, work_change: WorkChange) -> SendRequest:
+    """Add as reply_to the request that the message decides by its task, where it names none."""
+    if checked.envelope.reply_to or request.reply_to:
+        return request
+    decided = _requests_in(work_change)
+    return request._replace(reply_to=decided[0]) if len(decided) == 1 else request
+
+
+def askers_not_reached(before: Mapping[str, Any], roster: Roster, inboxes: Route) -> list[str]:
+    """Agents whose requests for approval a message decides without being delivered to them. The inbox of a role counts
+    where the agent is its only member."""
+    askers = [state.request.by for topic, state in before.items() if topic.startswith(APPROVAL + ":") and state]
+    return [asker for asker in askers if asker not in inboxes and not _is_alone_at(asker, roster, inboxes)]
+
+
+def _is_alone_at(name: str, roster: Roster, inboxes: Route) -> bool:
+    member = roster.find(name)
+    alone = member is not None and len(roster.of_role(member.role)) == 1
+    return member is not None and alone and not set(inboxes_of(member, roster)).isdisjoint(inboxes)
+
+
+def _requests_in(work_change: WorkChange) -> list[str]:
+    """The requests for approval that a message changes."""
+    prefix = APPROVAL + ":"
+    return [topic.removeprefix(prefix) for topic in work_change.topics if topic.startswith(prefix)]
+
+
+def _decided(context: BusContext, reads: Reads, work_change: WorkChange | None) -> tuple[int, ...]:
+    ids = _requests_in(work_change) if work_change is not None else ()
+    requests = [pair for id_ in ids for pair in reads.pending_requests(RequestQuery(id=id_))]
+    return tuple(pending.message for pending, message in requests if context.action_of(message) == "ask")
+
+
+def _wants_another_answer(
+    context: BusContext, message: Message, traits: TypeTraits | None, work_change: WorkChange | None
+) -> bool:
+    """Whether the request still waits after this reply: text decides nothing."""
+    action = context.action_of(message) if context.policy.work else ""
+    if action == "ask":
+        return context.team.topic(f"{APPROVAL}:{message.id}") is not None
+    return action == "stop" and (work_change is None or traits is None or traits.action != "stopped")

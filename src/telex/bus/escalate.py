@@ -1,49 +1,59 @@
-"""Escalations: an unanswered one goes one step up the chain, and one answer ends all of its steps.
+"""Escalations: levels, timeouts and answers.
+
+An escalation waits at one level at a time. When its deadline passes, the bus sends it to the next level that has a
+member, with one line added that names the level that did not answer; a human has no deadline. Every level that has
+received it may still answer, and one answer closes the escalation.
 
 Each step is a pending request in the store, so any process that handles timeouts takes it further, after a crash too.
 The missed deadline is counted in the same transaction as the next step, so two processes take one step.
 """
 
+import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from telex.bus.context import BusContext
-from telex.bus.team_state import Topics
-from telex.delivery import escalation_chain
-from telex.delivery.routing import Route
+from telex.bus.context import BusContext, Topics
+from telex.bus.work_rules import new_message_of, work_message_of
+from telex.delivery.routing import Route, inboxes_of
+from telex.delivery.system_messages import format_timestamp
 from telex.delivery.validator_cache import TypeTraits
-from telex.dialects.schema import Dialect, MessageType
-from telex.model.delivery import Delivery
-from telex.model.escalation import NO_DEADLINE, Escalation, waits_for_ever
-from telex.model.message import Message, NewMessage, WorkChange
-from telex.model.roster import TELEX, Member
+from telex.dialects.rule_evaluation import get_path, set_path
+from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.write import write
+from telex.model.limits import Limits
+from telex.model.message import Delivery, Event, Message, NewMessage, WorkChange
+from telex.model.roster import HUMAN, ONE_OF_ROLE, TELEX, Member, Roster
+from telex.model.work import NO_DEADLINE, Escalation, EscalationLevel, waits_for_ever
 from telex.ports.store import PendingRequest, Reads, RequestQuery, Transaction, events_of, overdue_requests
+from telex.validation.authorization import normalised
 from telex.work import reducer
-from telex.work.escalations import FOLDS, KIND, topic_of
-from telex.work.view import WorkMessage, fields_of, parse_tree, work_message_from_log
+from telex.work.compose import HeaderFields
+from telex.work.escalations import FOLDS, KIND, above, topic_of
+from telex.work.view import parse_tree, work_message_from_log
 
-Asked = list[tuple[PendingRequest, Message]]
-Asks = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
-OPEN_MAX = 10_000  # matters looked at in one go
+Pending = list[tuple[PendingRequest, Message]]
+Overdue = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
+OPEN_MAX = 10_000  # escalations listed
 FAR_AWAY = NO_DEADLINE * 2
 
 
-def is_escalation(context: BusContext, message: Message) -> bool:
-    found = context.type_of(message)
-    return found is not None and escalation_chain.is_escalation(found[1])
+def deadline_of(level: str, inboxes: Sequence[str], now: float, limits: Limits) -> float:
+    is_human = normalised(level) == HUMAN or HUMAN in inboxes
+    return NO_DEADLINE if is_human else now + limits.escalation_seconds
 
 
 def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escalation | None:
     """The escalation that this message is a step of. None: a lenient team let it pass outside the work rules."""
     for id_ in (message.id, message.reply_to):
-        matter: Escalation | None = context.team.topic(topic_of(id_)) if id_ is not None else None
-        if matter is not None and any(rung.seq == message.seq for rung in matter.rungs):
-            return matter
-    found = context.type_of(message)
+        escalation: Escalation | None = context.team.topic(topic_of(id_)) if id_ is not None else None
+        if escalation is not None and any(rung.seq == message.seq for rung in escalation.rungs):
+            return escalation
+    typed = context.type_of(message)
     accepted = next((event for event in events_of(reads, message.seq) if event.kind == "accepted"), None)
-    if found is None or accepted is None:
+    if typed is None or accepted is None:
         return None
-    work_message = work_message_from_log(message, accepted, found[0])
+    work_message = work_message_from_log(message, accepted, typed[0])
     return FOLDS[KIND](None, work_message) if work_message is not None else None
 
 
@@ -52,65 +62,112 @@ def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escala
 
 async def escalate_further(context: BusContext, request: PendingRequest, message: Message) -> bool:
     """Take an unanswered escalation one step up. False: the message is none, and its timeout is handled otherwise."""
-    if not is_escalation(context, message):
+    if not context.is_escalation(message):
         return False
     return await context.store.transaction(lambda tx: _escalate(context, tx, request, message))
 
 
 def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, message: Message) -> bool:
     context.team.begin(tx)
-    found, matter = context.type_of(message), escalation_of(context, tx, message)
-    if found is None or matter is None:
+    typed, escalation = context.type_of(message), escalation_of(context, tx, message)
+    if typed is None or escalation is None:
         return False
     now = context.team.now
-    if not _is_open(tx, matter):
-        tx.remind(request, now, None, (), json.dumps({"reason": f"{matter.id} was answered"}))
+    if not _is_open(tx, escalation):
+        tx.remind(request, now, None, (), json.dumps({"reason": f"{escalation.id} was answered"}))
         return True
-    level = next((rung.level for rung in matter.rungs if rung.seq == message.seq), matter.now.level)
-    up = escalation_chain.climb_from(*found, level, context.team.roster)
+    level = next((rung.level for rung in escalation.rungs if rung.seq == message.seq), escalation.now.level)
+    up = climb_from(*typed, level, context.team.roster)
     if up is None:
-        tx.remind(request, now, NO_DEADLINE, (), json.dumps({"reason": "there is nobody above"}))
+        tx.remind(request, now, NO_DEADLINE, (), json.dumps({"reason": "there is no higher level"}))
         return True
-    step = _next_step(context, matter, message, *found, up=up)
+    step = _next_step(context, escalation, message, *typed, up=up)
     detail = json.dumps({"climbed_to": step.to, "by": step.id}, ensure_ascii=False)
     tx.remind(request, now, NO_DEADLINE, (), detail, reports=(step,))
     return True
 
 
+def _is_open(reads: Reads, escalation: Escalation) -> bool:
+    """The first step is pending as long as the escalation is, and an answer ends both."""
+    pending = reads.pending_requests(RequestQuery(id=escalation.id))
+    return any(request.message == escalation.rungs[0].seq for request, _ in pending)
+
+
+class EscalationStep(NamedTuple):
+    """Step to the next level that has a member."""
+
+    below: str  # the level directly below it in the chain, perhaps one without members
+    level: str
+    recipient: str  # first member of that level, or human
+
+
+def climb_from(dialect: Dialect, type_: MessageType, level: str, roster: Roster) -> EscalationStep | None:
+    """The next step; None: there is no level above. A human is always available."""
+    below = level
+    for over in above(dialect, type_, level):
+        role = normalised(over)
+        members = roster.of_role(role) if role != HUMAN else ()
+        if role == HUMAN or members:
+            return EscalationStep(below, over, members[0].name if members else HUMAN)
+        below = over
+    return None
+
+
 def _next_step(
     context: BusContext,
-    matter: Escalation,
+    escalation: Escalation,
     message: Message,
     dialect: Dialect,
     type_: MessageType,
     *,
-    up: escalation_chain.EscalationStep,
+    up: EscalationStep,
 ) -> NewMessage:
-    now, new_id = context.team.now, context.clock.new_id()
-    last = escalation_chain.LastStep(dialect, type_, parse_tree(message.raw, dialect, type_))
-    tree, new_message = escalation_chain.climbing(matter, last, up, now, new_id, limits=context.limits)
-    work_message = WorkMessage(
-        seq=0,
-        id=new_id,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=new_message.to,
-        inboxes=new_message.inboxes,
-        dialect=dialect,
-        type=type_,
-        fields=fields_of(tree, dialect, type_),
-        correlation=new_message.correlation,
-        reply_to=new_message.reply_to,
+    """The message of the bus that takes the escalation to the next level."""
+    now, new_id, role, wire = context.team.now, context.clock.new_id(), normalised(up.level), dialect.wire
+    address = HUMAN if role == HUMAN else ONE_OF_ROLE + role
+    correlation = escalation.correlation or escalation.id
+    tree = _with_unanswered_level(parse_tree(message.raw, dialect, type_), dialect, type_, up, escalation.now)
+    by_name = dialect.addresses == "names"
+    envelope = {
+        wire.id: new_id,
+        wire.timestamp: format_timestamp(now),
+        wire.sender: TELEX if by_name else up.below,
+        wire.recipient: up.recipient if by_name else role,
+        wire.reply_to: escalation.id,
+    }
+    if wire.correlation in dialect.envelope:
+        envelope[wire.correlation] = correlation
+    tree |= {name: value for name, value in envelope.items() if name is not None}
+    header = HeaderFields(new_id, now, TELEX, address, correlation=correlation, reply_to=escalation.id)
+    work_message = work_message_of(header, TELEX, (address,), dialect, type_, tree=tree)
+    return new_message_of(work_message, write(dialect, tree).encode())._replace(
+        detail=json.dumps({"inboxes": [address]}),
+        answer_by=deadline_of(up.level, (address,), now, context.limits),
+        work_change=WorkChange(reducer.topics_changed(work_message, Topics(context.team))),
     )
-    topics = reducer.topics_changed(work_message, Topics(context.team))
-    return new_message._replace(work_change=WorkChange(topics))
 
 
-def _is_open(reads: Reads, matter: Escalation) -> bool:
-    """The first step is pending as long as the escalation is, and an answer ends both."""
-    pending = reads.pending_requests(RequestQuery(id=matter.id))
-    return any(request.message == matter.rungs[0].seq for request, _ in pending)
+def _with_unanswered_level(
+    tree: Tree, dialect: Dialect, type_: MessageType, up: EscalationStep, unanswered: EscalationLevel
+) -> Tree:
+    """Content of the last message, for the next level, with a line that names the level that did not answer."""
+    tree = copy.deepcopy(tree)
+    assert type_.deed is not None
+    names, role = type_.deed.field_map, normalised(unanswered.level)
+    silent = f"{role} has not answered {unanswered.id} since {format_timestamp(unanswered.at)}"
+    set_path(tree, dialect.locate(type_, names["level"]), up.level)
+    if "evidence" in names:
+        _append(tree, dialect.locate(type_, names["evidence"]), silent)
+    elif "history" in names:
+        failed = {"history_agent": role, "history_attempts": 1, "history_error": silent}
+        line = {names[name].rpartition(".")[2]: value for name, value in failed.items() if name in names}
+        _append(tree, dialect.locate(type_, names["history"]), line)
+    return tree
+
+
+def _append(tree: Tree, path: tuple[str, ...], line: Any) -> None:
+    before = get_path(path)(tree)
+    set_path(tree, path, [*(before if isinstance(before, list) else ()), line])
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -121,63 +178,77 @@ def escalations_answered_by(
     reads: Reads,
     member: Member,
     traits: TypeTraits | None,
-    named: Asked,
+    named: Pending,
     *,
-    related: Asked,
+    related: Pending,
     inboxes: Route,
 ) -> tuple[int, ...]:
     """The requests of every escalation that a message answers: the one it names, or those of its conversation where it
     goes back to their sender. Another escalation is no answer."""
-    if traits is not None and traits.action == escalation_chain.ESCALATE:
+    if traits is not None and traits.action == "escalate":
         return ()
     answered: dict[int, None] = {}
-    for found, is_named in ((named, True), (related, False)):
-        for _, message in found:
-            if message.seq in answered or not is_escalation(context, message):
+    for is_named, pending in ((True, named), (False, related)):
+        for _, message in pending:
+            if message.seq in answered or not context.is_escalation(message):
                 continue
-            matter = escalation_of(context, reads, message)
-            if matter is not None and _may_settle(context, member, matter, message, inboxes, is_named=is_named):
-                answered |= dict.fromkeys(rung.seq for rung in matter.rungs)
+            escalation, typed = escalation_of(context, reads, message), context.type_of(message)
+            if escalation is None or typed is None or not (is_named or _goes_back(escalation, inboxes)):
+                continue
+            if may_answer(member, escalation, *typed, context.team.roster):
+                answered |= dict.fromkeys(rung.seq for rung in escalation.rungs)
     return tuple(answered)
 
 
-def _may_settle(
-    context: BusContext, member: Member, matter: Escalation, message: Message, inboxes: Route, *, is_named: bool
-) -> bool:
-    found = context.type_of(message)
-    assert found is not None
-    able = escalation_chain.may_answer(member, matter, *found, context.team.roster)
-    return able and (is_named or escalation_chain.goes_back(matter, inboxes))
+def may_answer(member: Member, escalation: Escalation, dialect: Dialect, type_: MessageType, roster: Roster) -> bool:
+    """Every level that has received it, every level above those, and humans; never its author."""
+    if member.name == escalation.by:
+        return False
+    if member.role == HUMAN:
+        return True
+    first = escalation.rungs[0].level
+    roles = {normalised(first), *map(normalised, above(dialect, type_, first))}
+    recipients = {inbox for rung in escalation.rungs for inbox in rung.inboxes}
+    return member.role in roles or not recipients.isdisjoint(inboxes_of(member, roster))
 
 
-# --- queries ---------------------------------------------------------------------------------------------------------
+def _goes_back(escalation: Escalation, inboxes: Sequence[str]) -> bool:
+    """Whether a message is addressed to the author; any address counts where the bus is the author."""
+    return escalation.by == TELEX or not {escalation.by, ONE_OF_ROLE + escalation.role}.isdisjoint(inboxes)
 
 
-async def escalations(context: BusContext, *, answered: bool, asks: Asks | None = None) -> list[Escalation]:
-    """Those that wait, oldest first; those that were answered too, if asked for. `asks`: all pending requests, if they
-    have been read."""
-    asks = await context.store.read(overdue_requests, FAR_AWAY, OPEN_MAX) if asks is None else asks
-    waiting = {
-        pending_request.message: pending_request
-        for pending_request, message, _ in asks
-        if is_escalation(context, message)
-    }
+# --- list ------------------------------------------------------------------------------------------------------------
+
+
+async def escalations(context: BusContext, *, answered: bool, pending: Overdue | None = None) -> list[Escalation]:
+    """Open escalations, oldest first; with `answered` all of them. `pending`: all pending requests, if known."""
+    pending = await context.store.read(overdue_requests, FAR_AWAY, OPEN_MAX) if pending is None else pending
+    requests = [(request, message) for request, message, _ in pending if context.is_escalation(message)]
     if answered:
-        matters: list[Escalation] = list((await context.topics_of_kind(KIND)).values())
+        states = await context.topics_of_kind(KIND)
     else:
-        firsts = {topic_of(message.id) for pending_request, message, _ in asks if pending_request.message in waiting}
-        matters = list((await context.topics(sorted(firsts))).values())
-    escalations = [await _as_it_is(context, matter, waiting) for matter in matters]
-    return sorted(
-        (escalation for escalation in escalations if answered or escalation.is_open),
-        key=lambda escalation: (escalation.at, escalation.id),
-    )
+        states = await context.topics(sorted({topic_of(message.id) for _, message in requests}))
+    due = {request.message: request.due_at for request, _ in requests}
+    current = [await _current(context, escalation, due) for escalation in states.values()]
+    listed = [escalation for escalation in current if answered or escalation.is_open]
+    return sorted(listed, key=lambda escalation: (escalation.at, escalation.id))
 
 
-async def _as_it_is(context: BusContext, matter: Escalation, waiting: dict[int, PendingRequest]) -> Escalation:
-    if matter.rungs[0].seq not in waiting:
-        return escalation_chain.with_events(matter, await context.store.read(events_of, matter.rungs[0].seq))
-    pending_request = waiting.get(matter.now.seq)
-    if pending_request is None or waits_for_ever(pending_request.due_at):
-        return matter
-    return matter._replace(rungs=(*matter.rungs[:-1], matter.now._replace(due_at=pending_request.due_at)))
+async def _current(context: BusContext, escalation: Escalation, due: dict[int, float]) -> Escalation:
+    """The escalation with its answer, or with its deadline."""
+    if escalation.rungs[0].seq not in due:
+        return with_events(escalation, await context.store.read(events_of, escalation.rungs[0].seq))
+    due_at = due.get(escalation.now.seq)
+    if due_at is None or waits_for_ever(due_at):
+        return escalation
+    return escalation._replace(rungs=(*escalation.rungs[:-1], escalation.now._replace(due_at=due_at)))
+
+
+def with_events(escalation: Escalation, events: Iterable[Event]) -> Escalation:
+    """The escalation with its answer, if the events of its messages contain one."""
+    steps = {rung.seq for rung in escalation.rungs}
+    answers = [event for event in events if event.kind == "answered" and event.message in steps]
+    if not answers:
+        return escalation
+    first = min(answers, key=lambda event: event.seq)
+    return escalation._replace(answered_by=first.agent, answered_at=first.at)

@@ -1,11 +1,12 @@
-"""Write guard: decides which paths an agent may write under the open contracts. It stores nothing."""
+"""Write guard: which paths an agent may write under the open contracts; it stores nothing. Evidence check: claims of a
+report, compared with the git repository."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from telex.bus.run_sync import run_sync
-from telex.bus.team_state import TeamState, read_snapshot, states_of
+from telex.bus import run_sync
+from telex.bus.context import TeamState, read_snapshot, states_of
 from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, NotFound
 from telex.model.contracts import ContractIndex, PathVerdict, Plan, PlanSummary
@@ -22,6 +23,11 @@ from telex.work.contract_checks import sharing
 from telex.work.plan_checks import asking_type, sentence
 from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
 from telex.work.rule_set import RuleContext
+
+if TYPE_CHECKING:
+    from telex.ports.evidence import Evidence, EvidenceResult
+    from telex.work.view import WorkMessage
+
 
 NO_CONTRACT = "No contract covers {}, so nothing is forbidden."
 
@@ -51,7 +57,7 @@ class WriteGuard:
         resolve: Resolver | None = None,
     ) -> list[PathVerdict]:
         """The verb of the bus, blocking."""
-        return run_sync(guard(self, paths, agent, role, plan, resolve))
+        return run_sync(guard(self, paths, agent, role, plan, resolve=resolve))
 
 
 async def guard(
@@ -60,6 +66,7 @@ async def guard(
     agent: str,
     role: str | None = None,
     plan: str | None = None,
+    *,
     resolve: Resolver | None = None,
 ) -> list[PathVerdict]:
     contracts = contracts_in(await gate.topics([CONTRACTS]))  # loads the roster too
@@ -69,11 +76,14 @@ async def guard(
     judged = judge_all(paths, scopes, resolve, is_person=member.role == HUMAN)
     asks = await _asks(gate, member, judged)
     context = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
-    verdicts = _Verdicts(member, context, asks)
-    told, new = verdicts.of, tuple.__new__  # as Verdict(path, …) would make it, in half the time
-    found = [new(PathVerdict, (path, *told(decision))) for path, decision in zip(paths, judged, strict=True)]
+    texts: dict[int, tuple[Any, ...]] = {}  # by decision: a pattern that allows a thousand files is explained once
+    for decision in judged:
+        if id(decision) not in texts:
+            texts[id(decision)] = _explain(decision, member, context, asks)
+    new = tuple.__new__  # makes a PathVerdict in half the time
+    verdicts = [new(PathVerdict, (path, *texts[id(decision)])) for path, decision in zip(paths, judged, strict=True)]
     others = _others(contracts, member, plans, gate.roster) if contracts is not None and plans else []
-    return [_naming(verdict, others) for verdict in found] if others else found
+    return [_naming(verdict, others) for verdict in verdicts] if others else verdicts
 
 
 def _others(
@@ -82,8 +92,7 @@ def _others(
     """Open contracts of other agents that allow a path which these plans allow."""
     allowed = tuple(pattern for plan in plans if plan.words for pattern in (*plan.words.allowed, *plan.granted))
     own = PlanSummary((member.name,), "", (), allowed)
-    found = sharing(contracts, own, [plan.id for plan in plans], roster)
-    return [(plan, summary) for plan, summary, _ in found]
+    return [(plan, summary) for plan, summary, _ in sharing(contracts, own, [plan.id for plan in plans], roster)]
 
 
 def _naming(verdict: PathVerdict, others: list[tuple[str, PlanSummary]]) -> PathVerdict:
@@ -101,49 +110,35 @@ def _member(gate: WriteGuard, agent: str, role: str | None, *, in_force: bool) -
     from telex.delivery import membership
 
     name, roster = normalised(agent), gate.roster
-    if roster.find(name) is None and role is None and in_force:
-        found: Member | Finding = membership.sender_unknown(name, roster)
-    else:
-        found = gate.team.resolve_member(agent, role)
-    if isinstance(found, Finding):
-        raise NotAMember(found.say, found.code)
-    return found
+    is_unknown = roster.find(name) is None and role is None and in_force
+    member = membership.sender_unknown(name, roster) if is_unknown else gate.team.resolve_member(agent, role)
+    if isinstance(member, Finding):
+        raise NotAMember(member.say, member.code)
+    return member
 
 
 async def _plans(gate: WriteGuard, member: Member, plan: str | None, contracts: ContractIndex | None) -> list[Plan]:
-    """The contracts that speak to this agent, or the one that was named, whoever it speaks to."""
+    """The contracts that cover this agent, or the one that was named."""
     if plan is not None:
         named = plan_in(await gate.topics([topic_of(plan)]), plan)
         if named is None:
-            raise NotFound(f"there is no contract of plan {short(plan)}: telex contract list shows those there are.")
+            raise NotFound(f"no contract of plan {short(plan)}: telex contract list shows all contracts.")
         return [named]
     mine = covering(contracts, member.name, member.role) if contracts is not None else ()
     return open_plans(await gate.topics(map(topic_of, mine)), mine)
 
 
-class _Verdicts:
-    """What is judged alike is told alike: a pattern that allows a thousand files is put into words once."""
-
-    def __init__(self, member: Member, context: RuleContext, asks: dict[Any, tuple[Any, str]]) -> None:
-        self._member, self._ground, self._asks = member, context, asks
-        self._told: dict[int, tuple[Any, ...]] = {}  # by the identity of what was judged, which outlives this
-
-    def of(self, judged: PathDecision) -> tuple[Any, ...]:
-        """Everything of a verdict but its path."""
-        told = self._told.get(id(judged))
-        if told is None:
-            told = self._told[id(judged)] = self._tell(judged)
-        return told
-
-    def _tell(self, judged: PathDecision) -> tuple[Any, ...]:
-        plan, name = judged.plan, judged.plan.id if judged.plan is not None else None
-        conditions = plan.conditions if plan is not None and plan.grants else ()
-        if judged.code is None:
-            reason = f"Go on: {judged.why}." if plan is not None else NO_CONTRACT.format(self._member.name)
-            return True, None, reason, name, conditions, judged.override, None, None
-        tree, to = self._asks.get(_matter(judged), (None, None))
-        reason = sentence(judged, self._member.role, self._ground)
-        return False, judged.code, reason, name, conditions, False, tree, to
+def _explain(
+    judged: PathDecision, member: Member, context: RuleContext, asks: dict[Any, tuple[Any, str]]
+) -> tuple[Any, ...]:
+    """Everything of a verdict but its path."""
+    plan, name = judged.plan, judged.plan.id if judged.plan is not None else None
+    conditions = plan.conditions if plan is not None and plan.grants else ()
+    if judged.code is None:
+        reason = f"Go on: {judged.why}." if plan is not None else NO_CONTRACT.format(member.name)
+        return True, None, reason, name, conditions, judged.override, None, None
+    tree, to = asks.get(_matter(judged), (None, None))
+    return False, judged.code, sentence(judged, member.role, context), name, conditions, False, tree, to
 
 
 def _matter(judged: PathDecision) -> tuple[str, str] | None:
@@ -154,7 +149,7 @@ def _matter(judged: PathDecision) -> tuple[str, str] | None:
 async def _asks(
     gate: WriteGuard, member: Member, judged: list[PathDecision]
 ) -> dict[tuple[str, str] | None, tuple[Any, str]]:
-    """One request for each matter, for all of its paths: whoever answers is asked once."""
+    """One request for each plan and kind, for all of its paths."""
     matters: dict[tuple[str, str], list[PathDecision]] = {}
     for decision in judged:
         if decision.code is not None and (matter := _matter(decision)) is not None:
@@ -191,3 +186,68 @@ async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDec
     like = json.loads(message.raw) if message is not None and dialect.form == "json" and message.raw[:1] == b"{" else {}
     header = HeaderFields(gate.clock.new_id(), gate.clock.now(), member.role, correlation=task)
     return compose(dialect, type_, of, header, like if isinstance(like, dict) else {}), contract.by
+
+
+# --- evidence --------------------------------------------------------------------------------------------------------
+
+_HEX = frozenset("0123456789abcdef")
+_HASH_CHARACTERS = range(4, 65)  # git takes no shorter ones; SHA-256 has 64
+_SHORT = 12  # characters of a hash, in a sentence
+_NAMED_MAX, _NAME_CHARACTERS_MAX = 3, 60  # files in a sentence
+
+
+async def check_claims(evidence: "Evidence", message: "WorkMessage") -> tuple[Finding, ...]:
+    """Nothing where the message claims nothing, or where the repository cannot confirm or contradict it."""
+    if message.action == "progress":
+        return await _progress(evidence, message)
+    files = message.texts("files")
+    result = await evidence.of_files(files) if message.action == "commit" and files else None
+    if result is None:
+        return ()
+    if result.strangers:
+        say = f"List the files that are there to be committed: the work tree does not have {_named(result.strangers)}."
+        return (_stranger(message, result, say, "files of the work tree, or removed from it", evidence),)
+    return (Finding("evidence-verified", message.path("files"), f"The work tree has {_count(files)}.", "note"),)
+
+
+async def _progress(evidence: "Evidence", message: "WorkMessage") -> tuple[Finding, ...]:
+    commit, files = message.text("commit").strip().lower(), message.texts("files")
+    if len(commit) not in _HASH_CHARACTERS or not _HEX.issuperset(commit):
+        return ()
+    result = await evidence.of_commit(commit, files)
+    if result is None:
+        return ()
+    if result.commit is None:
+        say = f"Name a commit that is in the repository: {commit[:_SHORT]} is not, or has not come into it yet."
+        expected = "the hash of a commit in the repository at hand"
+        finding = Finding("evidence-contradicted", message.path("commit"), say, severity=evidence.contradicted)
+        return (finding._replace(expected=expected, found=commit),)
+    if result.strangers:
+        changed = f"commit {result.commit[:_SHORT]} did not change"
+        say = f"List the files that the commit changed: {changed} {_named(result.strangers)}."
+        return (_stranger(message, result, say, "files that the commit changed", evidence),)
+    changes = f" and changed {_count(files)}" if files else ""
+    say = f"Commit {result.commit[:_SHORT]} is in the repository{changes}."
+    return (Finding("evidence-verified", message.path("commit"), say, "note", found=result.commit),)
+
+
+def _stranger(message: "WorkMessage", result: "EvidenceResult", say: str, wanted: str, evidence: "Evidence") -> Finding:
+    first, files = result.strangers[0], message.get("files")
+    path = message.path("files", files.index(first)) if len(result.strangers) == 1 else message.path("files")
+    finding = Finding("evidence-contradicted", path, say, severity=evidence.contradicted, expected=wanted)
+    return finding._replace(found=first[:_NAME_CHARACTERS_MAX])
+
+
+def _count(files: tuple[str, ...]) -> str:
+    count = len(set(files))
+    return {1: "the file", 2: "both files"}.get(count, f"all {count} files") + " that it names"
+
+
+def _named(files: tuple[str, ...]) -> str:
+    limit = _NAME_CHARACTERS_MAX
+    names = [file if len(file) <= limit else file[: limit - 1] + "…" for file in files[:_NAMED_MAX]]
+    names = [" ".join(name.split()) for name in names]
+    more = len(files) - _NAMED_MAX
+    if more > 0:
+        return f"{', '.join(names)} and {more} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

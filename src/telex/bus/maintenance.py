@@ -1,30 +1,49 @@
-"""Maintenance: expired leases, late answers, inboxes of departed members, indexes, retention.
+"""Maintenance: expired leases, late answers, inboxes of members that left, dead letters, retention.
 
-There is no daemon: every call that uses the bus does a little of this. Every step is safe to do twice and safe to leave
-half done, since each settles only what is still as it was seen. One that finds no room on the disk is left for later,
-and the call goes on.
+There is no daemon: receivers and queries run what is due.
 """
 
 from contextlib import suppress
+from functools import partial
 
-from telex.bus.context import BusContext
-from telex.bus.failure_notices import dead_letter_notices, keep_request_open
-from telex.bus.inbox_withdrawal import withdraw_inboxes_of_left_members
+from telex.bus.context import SHUTDOWN, BusContext
 from telex.delivery import lifecycle
-from telex.delivery.request_timeouts import late
-from telex.errors import StoreError, StoreFull
-from telex.model.delivery import Delivery
-from telex.model.message import Message, NewMessage
-from telex.ports.store import PendingRequest, Settlement, expired_leases, overdue_requests
+from telex.errors import NotFound, StoreError, StoreFull
+from telex.model.message import Delivery, Event, Message, NewMessage
+from telex.model.roster import ONE_OF_ROLE, Member
+from telex.ports.store import (
+    PendingRequest,
+    Reads,
+    Settlement,
+    Transaction,
+    deliveries_of,
+    expired_leases,
+    find_messages,
+    get_message,
+    held_messages,
+    overdue_requests,
+    waiting_deliveries,
+)
+from telex.validation.authorization import normalised
 
-BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two sweeps of one bus
-TIDYING_SHARE_MAX = 0.1  # of a process's time: nobody waits for it, and whoever sends meanwhile does
-STEP = 200  # how much is done at a time, so that nobody waits long for the lock
+MAY_ANSWER = frozenset({"stored", "leased", "acked"})
+STEP = 200  # deliveries of one transaction
+BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two runs of one bus
+STORE_SHARE_MAX = 0.1  # of a process's time for the maintenance of the store: sends wait for it
+
+
+async def run_if_due(context: BusContext) -> None:
+    """Called by every receive: expired leases each time, the rest once a second, or sooner when much is left."""
+    await expire_leases(context)
+    if context.clock.now() >= context.next_maintenance:
+        done = await run_maintenance(context)
+        context.next_maintenance = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
 
 
 async def run_maintenance(context: BusContext) -> int:
+    """Handle everything that is due. How much that was."""
     done = 0
-    for step in (expire_leases, expire_requests, withdraw_inboxes_of_left_members, _maintain_store):
+    for step in (expire_leases, _expire_requests, _withdraw_inboxes_of_left_members, _maintain_store):
         with suppress(StoreFull):
             done += await step(context)
     return done
@@ -43,60 +62,210 @@ async def _maintain_store(context: BusContext) -> int:
             limit=STEP,
         )
     took = min(context.clock.now() - now, IDLE_SECONDS)
-    context.next_store_maintenance = now + took / TIDYING_SHARE_MAX
+    context.next_store_maintenance = now + took / STORE_SHARE_MAX
     return done
 
 
-async def run_if_due(context: BusContext) -> None:
-    """Called by whoever receives: lapsed leases every time, the rest once a second, or sooner when much is left."""
-    await expire_leases(context)
-    now = context.clock.now()
-    if now >= context.next_maintenance:
-        done = await run_maintenance(context)
-        context.next_maintenance = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
+# --- timeouts --------------------------------------------------------------------------------------------------------
 
 
 async def expire_leases(context: BusContext) -> int:
     done = 0
     with suppress(StoreFull):
         while lapsed := await context.store.read(expired_leases, context.clock.now(), STEP):
-            settlements = [await _lapse(context, delivery, message) for delivery, message in lapsed]
+            settlements = [await _expire_lease(context, delivery, message) for delivery, message in lapsed]
             done += sum(settled.done for settled in await context.store.settle(settlements))
             if len(lapsed) < STEP:
                 break
     return done
 
 
-async def _lapse(context: BusContext, delivery: Delivery, message: Message) -> Settlement:
+async def _expire_lease(context: BusContext, delivery: Delivery, message: Message) -> Settlement:
     limits = context.limits
-    reports: tuple[NewMessage, ...] = ()
-    if lifecycle.is_last_attempt(delivery, limits):
-        reports = await dead_letter_notices(context, delivery, lifecycle.LAPSED, message)
+    is_last = lifecycle.is_last_attempt(delivery, limits)
+    reports = await dead_letter_notices(context, delivery, lifecycle.LAPSED, message) if is_last else ()
     settlement = lifecycle.lapsed(delivery, context.clock.now(), limits, reports=reports)
     return await keep_request_open(context, settlement, delivery)
 
 
-async def expire_requests(context: BusContext) -> int:
+async def _expire_requests(context: BusContext) -> int:
     overdue = await context.store.read(overdue_requests, context.clock.now(), STEP)
-    for pending_request, message, deliveries in overdue:
-        await _remind(context, pending_request, message, deliveries)
+    for request, message, deliveries in overdue:
+        await _expire_request(context, request, message, deliveries)
     return len(overdue)
 
 
-async def _remind(
-    context: BusContext, pending_request: PendingRequest, message: Message, deliveries: list[Delivery]
+async def _expire_request(
+    context: BusContext, request: PendingRequest, message: Message, deliveries: list[Delivery]
 ) -> None:
     from telex.bus.escalate import escalate_further  # few answers are late
 
-    if await escalate_further(context, pending_request, message):
+    if await escalate_further(context, request, message):
         return
     now = context.clock.now()
-    decision = late(pending_request, deliveries, now, context.limits)
+    decision = lifecycle.late(request, deliveries, now, context.limits)
     reports: tuple[NewMessage, ...] = ()
     if decision.due_at is None and deliveries:
         reports = await dead_letter_notices(context, deliveries[0], decision.reason, message)
     reminded = await context.store.transaction(
-        lambda tx: tx.remind(pending_request, now, decision.due_at, decision.again, decision.detail, reports=reports)
+        lambda tx: tx.remind(request, now, decision.due_at, decision.again, decision.detail, reports=reports)
     )
     if reminded and decision.expire:  # only now: the answer may have come in this very moment
         await context.store.settle([lifecycle.expired(delivery, now, decision.reason) for delivery in decision.expire])
+
+
+async def dead_letter_notices(
+    context: BusContext, delivery: Delivery, reason: str, message: Message | None = None
+) -> tuple[NewMessage, ...]:
+    """A message to the sender, if it is still a member, to be stored together with the dead letter."""
+    from telex.delivery.system_messages import not_delivered
+
+    message = message or await context.store.read(get_message, delivery.message)
+    assert message is not None, "a delivery without its message"
+    if (await context.roster()).find(message.sender) is None:
+        return ()
+    dialect = context.dialects.get(message.dialect or "")
+    report = not_delivered(
+        message, delivery.inbox, reason, now=context.clock.now(), new_id=context.clock.new_id(), dialect=dialect
+    )
+    return (report,) if report is not None else ()
+
+
+async def keep_request_open(context: BusContext, settlement: Settlement, delivery: Delivery) -> Settlement:
+    """The settlement, without the end of the request where another recipient may still answer it, or where it is an
+    escalation, which goes to the next level."""
+    if not settlement.release:
+        return settlement
+    deliveries = await context.store.read(deliveries_of, delivery.message)
+    others = any(other.inbox != delivery.inbox and other.state in MAY_ANSWER for other in deliveries)
+    message = await context.store.read(get_message, delivery.message)
+    is_escalation = message is not None and context.is_escalation(message)
+    return settlement._replace(release=not others and not is_escalation)
+
+
+# --- members that leave ----------------------------------------------------------------------------------------------
+
+
+async def leave(context: BusContext, name: str) -> int:
+    """End a membership. How many messages were withdrawn."""
+    name = normalised(name)
+    member = await context.store.transaction(partial(_leave, context, name), may_use_reserve=True)
+    if member is None:
+        raise NotFound(f"{name} is not in the team: telex team lists the members.")
+    with suppress(StoreError):  # the member has left, and maintenance withdraws the rest
+        return await return_messages(context, member)
+    return 0
+
+
+def _leave(context: BusContext, name: str, tx: Transaction) -> Member | None:
+    """The member that leaves, or has left before; None: there is no such member."""
+    team = context.team
+    team.begin(tx)
+    member = team.roster.members.get(name)
+    if member is None or member.joined_at is None:
+        return None
+    if member.left_at is None:
+        member = member._replace(left_at=team.now)
+        team.write_member(tx, member, Event(0, team.now, "left", name))
+    return member
+
+
+async def return_messages(context: BusContext, member: Member) -> int:
+    """Withdraw the messages of a member that left or stopped; those it holds of its role go back to the role's inbox.
+    How many were withdrawn."""
+    now, reason = context.clock.now(), f"{member.name} has {'left' if member.stopped_at is None else 'shut down'}"
+    held = await context.read(lambda reads: _held_of_role(reads, member))
+    await context.store.settle([lifecycle.returned(delivery, now, reason) for delivery in held])
+    return await _withdraw_messages(context, member)
+
+
+def _held_of_role(reads: Reads, member: Member) -> list[Delivery]:
+    """The deliveries that the member holds out of an inbox that it shares."""
+    return [
+        delivery
+        for message in held_messages(reads, member.name)
+        for delivery in deliveries_of(reads, message.seq)
+        if (delivery.state, delivery.holder) == ("leased", member.name) and delivery.inbox != member.name
+    ]
+
+
+async def _withdraw_messages(context: BusContext, member: Member) -> int:
+    inboxes = [member.name]
+    if not (await context.roster()).of_role(member.role):
+        inboxes.append(ONE_OF_ROLE + member.role)  # the role has no other member
+    withdrawn = 0
+    while open_ := await context.store.read(waiting_deliveries, inboxes, STEP):
+        settlements = [await _withdraw(context, delivery, message, member) for delivery, message in open_]
+        withdrawn += sum(settled.done for settled in await context.store.settle(settlements))
+    return withdrawn
+
+
+async def _withdraw_inboxes_of_left_members(context: BusContext) -> int:
+    done = 0
+    for member in (await context.roster()).members.values():
+        if member.is_here:
+            continue
+        if member.stopped_at is not None and context.returned_at.get(member.name) != member.stopped_at:
+            done += await return_messages(context, member)  # the process that stopped it may have been killed
+            context.returned_at[member.name] = member.stopped_at
+        else:
+            done += await _withdraw_messages(context, member)
+    return done
+
+
+async def _withdraw(context: BusContext, delivery: Delivery, message: Message, member: Member) -> Settlement:
+    name, now = member.name, context.clock.now()
+    if member.stopped_at is None:
+        kind, reason = "withdrawn", f"{name} has left the team"
+    else:
+        kind, reason = "returned-to-sender", f"{name} has shut down"
+    if member.stopped_at is not None and context.action_of(message) == "stop":
+        # By stopping, the member has done what this message asks for.
+        if delivery.state == "leased" and delivery.holder == name and await _has_agreed(context, name, message):
+            return lifecycle.finished(delivery, now)
+        settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason)
+    else:
+        reports = await dead_letter_notices(context, delivery, reason, message)
+        settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason, kind=kind, reports=reports)
+    return await keep_request_open(context, settlement, delivery)
+
+
+async def _has_agreed(context: BusContext, name: str, request: Message) -> bool:
+    """False for a member that was stopped by force."""
+    state = (await context.topics((SHUTDOWN,))).get(SHUTDOWN)
+    answers = [call.answers[name] for call in state.calls if name in call.answers] if state is not None else []
+    return any(answer.approved and answer.at >= request.at for answer in answers)
+
+
+# --- dead letters ----------------------------------------------------------------------------------------------------
+
+
+async def retry(context: BusContext, id_: str, agent: str) -> int:
+    """Queue the dead letters of this id again. How many."""
+    dead, members = await _dead_letters(context, id_), (await context.roster()).members
+    left = {name for name, member in members.items() if not member.is_here}
+    present = [delivery for delivery in dead if delivery.inbox not in left]
+    if not present:
+        raise NotFound(f"{dead[0].inbox} has left the team: send the message to a member of the team.")
+    now, agent = context.clock.now(), normalised(agent)
+    settled = await context.store.settle([lifecycle.retried(delivery, agent, now) for delivery in present])
+    return sum(result.done for result in settled)
+
+
+async def drop(context: BusContext, id_: str, reason: str, agent: str) -> int:
+    """Withdraw the dead letters of this id. How many."""
+    dead, agent, now = await _dead_letters(context, id_), normalised(agent), context.clock.now()
+    dropped = [lifecycle.withdrawn(delivery, agent, now, reason, kind="dropped") for delivery in dead]
+    pairs = zip(dropped, dead, strict=True)
+    settlements = [await keep_request_open(context, settlement, delivery) for settlement, delivery in pairs]
+    return sum(result.done for result in await context.store.settle(settlements))
+
+
+async def _dead_letters(context: BusContext, id_: str) -> list[Delivery]:
+    await run_maintenance(context)
+    messages = await context.store.read(find_messages, id_)
+    deliveries = [delivery for message in messages for delivery in await context.store.read(deliveries_of, message.seq)]
+    dead = [delivery for delivery in deliveries if delivery.state in ("dead", "expired")]
+    if not dead:
+        raise NotFound(f"{id_[:128]} is not a dead letter: telex dead lists them.")
+    return dead

@@ -15,10 +15,9 @@ from telex.dialects.parse.reader import read
 from telex.dialects.schema import TYPE
 from telex.dialects.write import write
 from telex.errors import InvalidValue, LeaseLost, NotFound
-from telex.model.dialect_version import choice_of
 from telex.model.limits import LIMITS
-from telex.model.message import Lease, Message
-from telex.model.roster import HUMAN, ONE_OF_ROLE
+from telex.model.message import Message
+from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
 from telex.work.pipeline.dispatch_text import dispatch_text
@@ -27,16 +26,16 @@ from telex.work.pipeline.state import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineS
 from telex.work.signals import ANSWERS
 
 ORCHESTRATOR = TRIAGE_REQUEST.senders[0]
-TAKEN_MAX = 50  # results in one turn: few enough to be done with before their leases run out
+TAKEN_MAX = 50  # results in one round: few enough to ack before their leases expire
 
 
 class OrchestratorRound(NamedTuple):
-    """What was done in one turn."""
+    """Result of one round."""
 
     taken: int
     sent: tuple[Dispatch, ...] = ()
-    refused: tuple[tuple[Dispatch, Receipt], ...] = ()  # what the bus would not keep; it is tried again after a restart
-    handed_on: tuple[Message, ...] = ()  # mail that was no result of a work: its sender or a person was told
+    refused: tuple[tuple[Dispatch, Receipt], ...] = ()  # retried after a restart
+    handed_on: tuple[Message, ...] = ()  # messages that are no result of a work: the sender or a person was notified
 
     @property
     def idle(self) -> bool:
@@ -44,7 +43,7 @@ class OrchestratorRound(NamedTuple):
 
 
 class Orchestrator:
-    """`read_plan` has the text of a plan's file, which an agent named; nothing if it cannot be read."""
+    """`read_plan` returns the text of a plan's file, which an agent named; empty if it cannot be read."""
 
     def __init__(
         self,
@@ -55,13 +54,13 @@ class Orchestrator:
         read_plan: Callable[[str], str] = lambda path: "",
     ) -> None:
         self._bus, self.name, self._role, self._read_plan = bus, normalised(name), role, read_plan
-        self._settled: set[str] = set()  # dispatches that are there, or cannot be sent: not to be tried again
+        self._settled: set[str] = set()  # dispatches that were sent, or cannot be sent
 
     async def start(self, text: str, work: str | None = None, *, to: str | None = None) -> Receipt:
-        """Begin a work with what is asked for, in anybody's words. To begin it twice is to begin it once.
+        """Start a work with a request in free text. Starting it twice is the same as starting it once.
 
         Raises:
-            InvalidValue: no work can be called so, or another one is.
+            InvalidValue: the id is invalid, or in use.
         """
         work = work or f"work-{token_hex(3)}"
         if not is_work_id(work):
@@ -70,31 +69,23 @@ class Orchestrator:
         assert TRIAGE_REQUEST.deed is not None
         fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.deed.field_map["signal"]: "execute"}
         raw = write(SIGNAL_MD, fields, text if text.endswith("\n") else text + "\n").encode("utf-8", "backslashreplace")
-        for message in await self._found(work):
+        for message in await self._stored(work):
             if message.raw != raw:
                 raise InvalidValue(f"choose another id for the work: there is a message called {work}.")
             if message.role in TRIAGE_REQUEST.senders:
-                return Receipt(
-                    True,
-                    work,
-                    state="stored",
-                    to=(message.to,),
-                    dialect=message.dialect,
-                    type=message.type,
-                    duplicate=True,
-                )
+                receipt = Receipt(True, work, "stored", to=(message.to,), dialect=message.dialect, type=message.type)
+                return receipt._replace(duplicate=True)
         address = to or ONE_OF_ROLE + TRIAGE_REQUEST.receivers[0]
         return await self._bus.send(raw, sender=self.name, role=self._role, to=address, id=work, correlation=work)
 
     async def works(self) -> dict[str, Work]:
-        """Every work there is, by its id."""
+        """All works by id."""
         return {work.id: work for work in (await self._bus.work_state("work")).values()}
 
     async def work(self, id_: str) -> Work:
-        """One of them, as it stands.
-
+        """
         Raises:
-            NotFound: there is none of that id.
+            NotFound: there is no work of that id.
         """
         work = (await self.works()).get(id_)
         if work is None:
@@ -102,7 +93,7 @@ class Orchestrator:
         return work
 
     async def step(self, *, wait: float = 0.0, also: Collection[str] = ()) -> OrchestratorRound:
-        """Take what has come, send what is due, then ack. Its own works are looked after, and those named `also`."""
+        """Receive results, send the dispatches that are due, then ack. For its own works and those in `also`."""
         leases = await self._bus.receive(self.name, role=self._role, limit=TAKEN_MAX, wait=wait)
         works = await self.works()
         sent, refused = [], []
@@ -111,14 +102,16 @@ class Orchestrator:
                 continue
             for dispatch in pending_dispatches(work):
                 receipt = await self._send_once(work, dispatch)
-                if receipt is not None:
-                    sent += [dispatch] if receipt.accepted else []
-                    refused += [] if receipt.accepted else [(dispatch, receipt)]
+                if receipt is not None and receipt.accepted:
+                    sent.append(dispatch)
+                elif receipt is not None:
+                    refused.append((dispatch, receipt))
         handed_on = [lease.message for lease in leases if not _is_result(lease.message, works)]
         for message in handed_on:
             await self._hand_on(message)
         for lease in leases:
-            await self._done_with(lease)
+            with suppress(LeaseLost):  # it is delivered again, and nothing is left to do then
+                await self._bus.ack(lease.token, agent=self.name)
         return OrchestratorRound(len(leases), tuple(sent), tuple(refused), tuple(handed_on))
 
     async def run(
@@ -128,7 +121,7 @@ class Orchestrator:
         wait: float | None = None,
         seen: Callable[[OrchestratorRound], None] = lambda turn: None,
     ) -> bool:
-        """Turn after turn, until all is done or held up. False: nothing came for `wait` seconds. None: for ever."""
+        """Rounds until all works are done or blocked. False: no message came for `wait` seconds. None: no timeout."""
         seen(await self.step(also=works))
         while not await self.at_rest(works):
             turn = await self.step(wait=60.0 if wait is None else wait, also=works)
@@ -138,7 +131,7 @@ class Orchestrator:
         return True
 
     async def at_rest(self, works: Collection[str] = ()) -> bool:
-        """Is nothing waited for any more but a person, in these works or in all of its own?"""
+        """Whether these works, or all of its own, wait for nothing but a person."""
         looked_after = await self.looked_after(works)
         return not any(step.state in OPEN for work in looked_after for step in work.places.values())
 
@@ -148,20 +141,20 @@ class Orchestrator:
         return [work for work in known if (work.id in works if works else work.by == self.name)]
 
     async def resume(self, work: str, place: str | None = None, note: str = "", *, to: str | None = None) -> Receipt:
-        """Set a place going again that is blocked or escalated, in a new round, with a word to whoever does it.
+        """Resume a blocked or escalated place, in a new round, with a note to its agent.
 
         Raises:
             NotFound: there is no such work, or it has no such place.
-            InvalidValue: that place is not held up.
+            InvalidValue: that place is neither blocked nor escalated.
         """
-        found = await self.work(work)
-        dispatch = ask(found, again(_held(found, place)))
-        return await self._send(found, dispatch._replace(to=to or dispatch.to), note)
+        state = await self.work(work)
+        dispatch = ask(state, again(_held(state, place)))
+        return await self._send(state, dispatch._replace(to=to or dispatch.to), note)
 
     # --- one dispatch ------------------------------------------------------------------------------------------------
 
     async def _send_once(self, work: Work, dispatch: Dispatch) -> Receipt | None:
-        """None: it has been sent."""
+        """None: it was sent before, or another process has just sent it."""
         if dispatch.id in self._settled:
             return None
         receipt = None if await self._was_sent(work, dispatch) else await self._send_now(work, dispatch)
@@ -169,16 +162,15 @@ class Orchestrator:
         return receipt
 
     async def _send_now(self, work: Work, dispatch: Dispatch) -> Receipt | None:
-        """None: another has sent it, in this very moment."""
         receipt = await self._send(work, dispatch)
         if not receipt.accepted and await self._was_sent(work, dispatch):
             return None
-        if not receipt.accepted and dispatch.or_to != dispatch.to:  # that one may have left
+        if not receipt.accepted and dispatch.or_to != dispatch.to:  # that agent may have left
             receipt = await self._send(work, dispatch._replace(to=dispatch.or_to))
         return receipt
 
     async def _was_sent(self, work: Work, dispatch: Dispatch) -> bool:
-        messages = await self._found(dispatch.id)
+        messages = await self._stored(dispatch.id)
         return any(message.role in TRIAGE_REQUEST.senders and message.correlation == work.id for message in messages)
 
     async def _send(self, work: Work, dispatch: Dispatch, note: str = "") -> Receipt:
@@ -195,26 +187,24 @@ class Orchestrator:
             correlation=work.id,
         )
 
-    async def _found(self, id_: str) -> list[Message]:
-        """What was kept under that id."""
+    async def _stored(self, id_: str) -> list[Message]:
+        """The accepted messages of that id."""
         try:
-            stories = await self._bus.why(id_)
+            histories = await self._bus.why(id_)
         except NotFound:
             return []
-        return [story.message for story in stories if not story.message.refused]
+        return [history.message for history in histories if not history.message.refused]
 
     async def _body(self, id_: str) -> str:
-        """What a message says below its front matter; the whole of one that has none."""
-        messages = await self._found(id_)
-        if not messages:
-            return ""
-        reading = read(messages[-1].raw, (SIGNAL_MD,), forced=SIGNAL_MD)
-        return reading.body or ""
+        """The text below the front matter of a message."""
+        messages = await self._stored(id_)
+        parsed = read(messages[-1].raw, (SIGNAL_MD,), forced=SIGNAL_MD) if messages else None
+        return parsed.body or "" if parsed is not None else ""
 
-    # --- other mail --------------------------------------------------------------------------------------------------
+    # --- other messages ----------------------------------------------------------------------------------------------
 
     async def _hand_on(self, message: Message) -> None:
-        """What this cannot route is not swallowed: a result goes back to its sender, anything else to a person."""
+        """Notify the sender of a result that belongs to no work, and a person of any other message."""
         is_result = _is_signal(message)
         if is_result:
             what = "it belongs to no work: send it again with --reply-to and the id of the dispatch it answers"
@@ -224,14 +214,10 @@ class Orchestrator:
         text += f"\nRead it: telex show {message.id}\n"
         id_ = f"{message.id[: LIMITS.id_characters_max - 10]}.handed-on"
         to = message.sender if is_result else HUMAN
-        if not await self._found(id_):
+        if not await self._stored(id_):
             await self._bus.send(
                 text, sender=self.name, role=self._role, to=to, id=id_, correlation=message.correlation
             )
-
-    async def _done_with(self, lease: Lease) -> None:
-        with suppress(LeaseLost):  # then it comes again, and there will be nothing left to do
-            await self._bus.ack(lease.token, agent=self.name)
 
 
 def _is_result(message: Message, works: dict[str, Work]) -> bool:

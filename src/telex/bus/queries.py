@@ -1,21 +1,49 @@
-"""Queries of the bus: histories of messages, inboxes, presence, conversations. Each reads the current store."""
+"""Queries about messages, conversations and members; import and merge of other logs."""
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from telex.bus.context import BusContext
+from telex.bus.context import BusContext, seconds
+from telex.bus.maintenance import run_maintenance
+from telex.bus.notify import Notifier
 from telex.delivery.lifecycle import state_of
 from telex.errors import InvalidValue, NotFound, StoreFull
-from telex.model.event import BRINGING, Event
-from telex.model.message import Message
+from telex.model.finding import Finding
+from telex.model.message import BRINGING, OPEN, Event, Message, NewMessage
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import MessageHistory, MessageState, Presence, UnreadInbox
-from telex.ports.store import Reads, RequestQuery, deliveries_of, events_of, find_messages, find_thread
+from telex.ports.store import (
+    AppendResult,
+    Query,
+    Reads,
+    RequestQuery,
+    Transaction,
+    deliveries_of,
+    events_of,
+    find_messages,
+    find_thread,
+    latest_at,
+    next_deadline,
+)
 from telex.validation.authorization import normalised
+from telex.work.stall import idle_reason
+from telex.work.view import UNWEIGHED
+
+if TYPE_CHECKING:
+    from telex.bus.local import LocalBus
 
 THREAD_MAX = 10_000  # messages of one conversation that are shown
 CONVERSATIONS_MAX = 100  # on one page
-STATES_MAX = 1_000  # messages in one question
+STATES_MAX = 1_000  # messages in one query
+FAR_AWAY = 1e12  # a moment that never comes
+NEVER_DELIVERED = frozenset({"refused", "recorded"})
+_FINAL = frozenset({"acked", "dead", "expired", "withdrawn"}) | NEVER_DELIVERED
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
 
 
 async def message_history(context: BusContext, message: Message) -> MessageHistory:
@@ -25,50 +53,82 @@ async def message_history(context: BusContext, message: Message) -> MessageHisto
 def _history(reads: Reads, message: Message) -> MessageHistory:
     deliveries, events = tuple(deliveries_of(reads, message.seq)), tuple(events_of(reads, message.seq))
     pending = reads.pending_requests(RequestQuery(id=message.id))
-    asks = [request for request, asked in pending if asked.seq == message.seq]
+    due = [request.due_at for request, asked in pending if asked.seq == message.seq]
     state = state_of(deliveries, events, refused=message.refused)
-    return MessageHistory(message, state, deliveries, events, asks[0].due_at if asks else None)
+    return MessageHistory(message, state, deliveries, events, due[0] if due else None)
 
 
 async def why(context: BusContext, id_: str) -> list[MessageHistory]:
-    messages = await context.store.read(find_messages, id_)
-    if not messages:
-        raise _no_message(id_)
+    await run_maintenance(context)
+    messages = await _find(context, id_)
     roster, histories = await context.roster(fresh=True), [await message_history(context, one) for one in messages]
     return [history._replace(unread=_unread(context, history, roster)) for history in histories]
 
 
+async def _find(context: BusContext, id_: str) -> list[Message]:
+    messages = await context.store.read(find_messages, id_)
+    if not messages:
+        raise NotFound(f"no message has the id {id_[:128]}, or it is no longer stored: look for it with telex search.")
+    return messages
+
+
 def _unread(context: BusContext, history: MessageHistory, roster: Roster) -> tuple[UnreadInbox, ...]:
     """The inboxes in which the message waits and that no agent reads."""
-    from telex.work.stall import idle_reason
-
     now, silent_seconds = context.clock.now(), context.limits.silent_seconds
     inboxes = dict.fromkeys(delivery.inbox for delivery in history.deliveries if delivery.state == "stored")
     reasons = {inbox: idle_reason(inbox, roster, now, silent_seconds) for inbox in inboxes}
     return tuple(UnreadInbox(inbox, reason[1]) for inbox, reason in reasons.items() if reason is not None)
 
 
+async def settled(
+    context: BusContext, notifier: Notifier, id_: str, sender: str, *, until: str, timeout: float
+) -> MessageHistory:
+    """Wait until every delivery has come as far as `until`, or the timeout."""
+    name, deadline = normalised(sender), context.clock.now() + seconds("timeout", timeout)
+    subscription = notifier.subscribe()
+    known: tuple[int, ...] = ()
+    try:
+        while True:
+            await subscription.arm((), known)
+            histories = await why(context, id_)
+            own = [
+                history
+                for history in histories
+                if history.message.sender == name and history.state not in NEVER_DELIVERED
+            ]
+            history = (own or histories)[-1]
+            if _has_reached(history, until) or context.clock.now() >= deadline:
+                await context.store.settle(())  # what another process has just written may not be on disk yet
+                return history
+            if known != (known := tuple(history.message.seq for history in histories)):
+                continue  # only now is it known which messages to wait for
+            due_at = await context.store.read(next_deadline, ()) if subscription.alone else None
+            await subscription.wait(min(deadline, FAR_AWAY if due_at is None else due_at))
+    finally:
+        subscription.close()
+
+
+def _has_reached(history: MessageHistory, until: str) -> bool:
+    """Whether every delivery has come that far, or never will. An acked message counts as read."""
+    if history.state in _FINAL or until == "acked":
+        return history.state in _FINAL
+    kinds = ("leased",) if until == "leased" else ("leased", "read")
+    reached = {event.delivery for event in history.events if event.kind in kinds}
+    return all(delivery.seq in reached or delivery.state not in OPEN for delivery in history.deliveries)
+
+
 async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:
-    """The whole conversation. The id of a message will do as well: then the one it belongs to."""
-    thread = await context.store.read(find_thread, correlation, THREAD_MAX)
-    if thread:  # what belonged to no conversation may have begun one under its own id
-        thread = [
-            *(
-                message
-                for message in await context.store.read(find_messages, correlation)
-                if message.correlation is None
-            ),
-            *thread,
-        ]
-    else:
-        thread = await context.store.read(find_messages, correlation)
-        belongs_to = thread[0].correlation if thread else None
-        if belongs_to:
-            thread = await context.store.read(find_thread, belongs_to, THREAD_MAX)
-    if not thread:
-        wrong = f"no conversation is called {correlation[:128]}, and no message has that id"
-        raise NotFound(f"{wrong}: look for it with telex search.")
-    return [await message_history(context, message) for message in thread]
+    """The conversation of this correlation, or of the message with this id."""
+    await run_maintenance(context)
+    store = context.store
+    named, thread = await store.read(find_messages, correlation), await store.read(find_thread, correlation, THREAD_MAX)
+    if thread:  # a message without correlation may have started one under its own id
+        thread = [*(message for message in named if message.correlation is None), *thread]
+    elif named and named[0].correlation:
+        thread = await store.read(find_thread, named[0].correlation, THREAD_MAX)
+    if not thread and not named:
+        raise NotFound(f"no conversation and no message is called {correlation[:128]}: look for it with telex search.")
+    return [await message_history(context, message) for message in thread or named]
 
 
 async def states(context: BusContext, messages: Sequence[int]) -> list[MessageState]:
@@ -81,67 +141,150 @@ def _state(reads: Reads, seq: int) -> MessageState | None:
     if not 0 < seq <= reads.position:
         return None
     events, deliveries = events_of(reads, seq), deliveries_of(reads, seq)
-    brought = next((event for event in events if event.kind in BRINGING and event.seq == seq), None)
-    if brought is None:
+    stored = next((event for event in events if event.kind in BRINGING and event.seq == seq), None)
+    if stored is None:
         return None
-    state = state_of(deliveries, events, refused=brought.kind == "refused")
     acked = sum(delivery.state == "acked" for delivery in deliveries)
-    return MessageState(seq, state, len(deliveries), acked)
+    return MessageState(seq, state_of(deliveries, events, refused=stored.kind == "refused"), len(deliveries), acked)
 
 
 async def read(context: BusContext, id_: str, agent: str) -> Message:
-    """The message, written down as looked at wherever it is for this agent and still waits."""
-    messages = await context.store.read(find_messages, id_)
-    if not messages:
-        raise _no_message(id_)
+    """The message; the event `read` is recorded where it waits for this agent."""
+    messages = await _find(context, id_)
     name, now = normalised(agent), context.clock.now()
     member = (await context.roster()).find(name)
     inboxes = await context.inboxes(member) if member is not None else ()
-    seen = [
-        (
-            message,
-            Event(0, now, kind="read", agent=name, message=message.seq, delivery=delivery.seq, inbox=delivery.inbox),
-        )
+    waiting = [
+        (message, delivery)
         for message in messages
         for delivery in await context.store.read(deliveries_of, message.seq)
         if delivery.inbox in inboxes and delivery.state == "stored"
     ]
-    if seen:
+    events = [
+        Event(0, now, kind="read", agent=name, message=message.seq, delivery=delivery.seq, inbox=delivery.inbox)
+        for message, delivery in waiting
+    ]
+    if events:
         with suppress(StoreFull):
-            await context.store.transaction(lambda tx: [tx.record(event) for _, event in seen])
+            await context.store.transaction(lambda tx: [tx.record(event) for event in events])
     accepted = [message for message in messages if not message.refused]
-    return seen[-1][0] if seen else (accepted or messages)[-1]
+    return waiting[-1][0] if waiting else (accepted or messages)[-1]
+
+
+# --- members ---------------------------------------------------------------------------------------------------------
 
 
 async def presence(context: BusContext) -> list[Presence]:
-    """Everyone who was declared or ever came, whoever else has something waiting, and the inboxes that roles share."""
-    roster, depths, now = (
-        await context.roster(fresh=True),
-        await context.store.read(lambda reads: reads.depths()),
-        context.clock.now(),
-    )
-    shown = []
+    """All members, declared or joined, then other agents and roles whose inboxes have messages."""
+    roster, depths = await context.roster(fresh=True), await context.store.read(lambda reads: reads.depths())
+    now, silent_seconds = context.clock.now(), context.limits.silent_seconds
+    members = []
     for member in sorted(roster.members.values()):
-        if member.stopped_at is not None:
-            state = "shut down"
-        elif member.left_at is not None:
-            state = "left"
-        elif member.seen_at is None:
-            state = "not seen yet"
-        else:
-            state = "here" if now - member.seen_at <= context.limits.silent_seconds else "silent"
         waiting, leased, oldest = depths.pop(member.name, (0, 0, None))
-        shown.append(Presence(member, state, waiting, leased, oldest))
+        members.append(Presence(member, _presence_state(member, now, silent_seconds), waiting, leased, oldest))
     for inbox, (waiting, leased, oldest) in depths.items():
         default = roster.find(inbox)
         if default is not None:
-            shown.append(Presence(default, "not seen yet", waiting, leased, oldest))
+            members.append(Presence(default, "not seen yet", waiting, leased, oldest))
         elif inbox.startswith(ONE_OF_ROLE):
             shared = Member(inbox, inbox.removeprefix(ONE_OF_ROLE))
-            shown.append(Presence(shared, "shared", waiting, leased, oldest))
-    return shown
+            members.append(Presence(shared, "shared", waiting, leased, oldest))
+    return members
 
 
-def _no_message(id_: str) -> NotFound:
-    never = f"no message has the id {id_[:128]}: it was never sent here or is no longer stored"
-    return NotFound(f"{never}; look for it with telex search.")
+def _presence_state(member: Member, now: float, silent_seconds: float) -> str:
+    if member.stopped_at is not None:
+        return "shut down"
+    if member.left_at is not None:
+        return "left"
+    if member.seen_at is None:
+        return "not seen yet"
+    return "here" if now - member.seen_at <= silent_seconds else "silent"
+
+
+# --- import ----------------------------------------------------------------------------------------------------------
+
+
+async def import_messages(context: BusContext, messages: Sequence[NewMessage]) -> list[AppendResult]:
+    return await context.store.transaction(partial(_import, messages)) if messages else []
+
+
+def _import(messages: Sequence[NewMessage], tx: Transaction) -> list[AppendResult]:
+    """Store the messages that are not stored yet, as history: without deliveries, requests and work changes. All are
+    looked up before the first is written."""
+    results: list[AppendResult | NewMessage] = []
+    taken: set[tuple[str, str, bytes, float]] = set()
+    for message in messages:
+        same = (message.sender, message.digest, message.at)
+        stored = [m.seq for m in find_messages(tx, message.id) if (m.sender, m.digest, m.at) == same]
+        is_new = not stored and (message.id, *same) not in taken
+        taken.add((message.id, *same))
+        kind = "refused" if message.kind == "refused" else "imported"
+        history = message._replace(kind=kind, inboxes=(), answer_by=None, answers_requests=(), work_change=None)
+        results.append(history if is_new else AppendResult("duplicate", stored[0] if stored else 0))
+    return [AppendResult("stored", tx.append(item)) if isinstance(item, NewMessage) else item for item in results]
+
+
+# --- merge -----------------------------------------------------------------------------------------------------------
+
+BATCH = 500  # messages of one transaction
+
+
+class MergeReport(NamedTuple):
+    messages: int  # that were not here yet
+    waiting: int  # of these, stored for their recipients
+    members: tuple[str, ...]  # added to the team
+    refused: tuple[Finding, ...]  # members that may not join
+
+
+async def merge(source: "LocalBus", target: "LocalBus", now: float) -> MergeReport:
+    """Copy members, log and open deliveries of `source` into `target`. The source stays as it is.
+
+    A message is recognised by sender, id and digest, so merging twice is the same as merging once. The work state is
+    not merged: contracts, approvals and tasks count in the store that they were sent to.
+    """
+    now = max(now, await target.store.read(latest_at))
+    here = {presence.member.name for presence in await target.roster()}
+    members = [presence.member for presence in await source.roster()]
+    newcomers = [member for member in members if member.is_here and member.joined_at and member.name not in here]
+    joined = [await target.join(member.name, role=member.role, dialects=member.dialects) for member in newcomers]
+    stored: list[NewMessage] = []
+    batch: list[NewMessage] = []
+    async for event, message in source.events(Query(kinds=BRINGING)):
+        if message is not None:
+            batch.append(await _copy(source, event, message, now))
+        if len(batch) == BATCH:
+            stored += await target.store.transaction(partial(_append_new, batch))
+            batch = []
+    stored += await target.store.transaction(partial(_append_new, batch))
+    return MergeReport(
+        messages=len(stored),
+        waiting=sum(bool(message.inboxes) for message in stored),
+        members=tuple(member.name for member in joined if not isinstance(member, Finding)),
+        refused=tuple(finding for finding in joined if isinstance(finding, Finding)),
+    )
+
+
+async def _copy(source: "LocalBus", event: Event, message: Message, now: float) -> NewMessage:
+    """The message as history, or as sent now to the recipients that have not acked it."""
+    fields = {name: value for name, value in message._asdict().items() if name in NewMessage._fields}
+    if event.kind == "refused":
+        return NewMessage(**fields, kind="refused", detail=event.detail)
+    deliveries = await source.store.read(deliveries_of, message.seq)
+    inboxes = tuple(dict.fromkeys(delivery.inbox for delivery in deliveries if delivery.state in OPEN))
+    if not inboxes:
+        return NewMessage(**fields, kind="imported")
+    detail = json.dumps({UNWEIGHED: True, "inboxes": inboxes}, ensure_ascii=False)
+    return NewMessage(**fields | {"at": now}, inboxes=inboxes, detail=detail)
+
+
+def _append_new(messages: Sequence[NewMessage], tx: Transaction) -> list[NewMessage]:
+    """Store the messages that are not stored yet. All are looked up before the first is written."""
+    new: dict[tuple[str, str, bytes], NewMessage] = {}
+    for message in messages:
+        same = (message.sender, message.digest)
+        if not any((stored.sender, stored.digest) == same for stored in find_messages(tx, message.id)):
+            new.setdefault((message.id, *same), message)
+    for message in new.values():
+        tx.append(message)
+    return list(new.values())

@@ -1,154 +1,161 @@
-"""Receive, ack, nack and extend: leases of one inbox."""
+"""Receive, ack, nack and extend; wait for the answer to a request."""
 
 from collections.abc import Sequence
 
-from telex.bus.arguments import TURN_SECONDS_MIN, count, seconds
-from telex.bus.context import BusContext
-from telex.bus.correlate import replace_surrogates
-from telex.bus.failure_notices import dead_letter_notices, keep_request_open
-from telex.bus.maintenance import run_if_due
-from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
+from telex.bus.context import BusContext, count, seconds
+from telex.bus.maintenance import MAY_ANSWER, dead_letter_notices, expire_leases, keep_request_open, run_if_due
+from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
-from telex.errors import LeaseLost, NotAMember, NotFound
-from telex.model.delivery import OPEN, Delivery
-from telex.model.digest import digest_of
+from telex.errors import LeaseLost, NotAMember, NotFound, RequestFailed, RequestTimedOut
 from telex.model.finding import Finding
-from telex.model.limits import Limits
-from telex.model.message import Lease
+from telex.model.message import OPEN, Delivery, Lease, Message, detail_of
 from telex.model.roster import Member
-from telex.ports.store import LeaseRequest, Settlement, SettleResult, get_delivery, next_deadline
+from telex.model.text import digest_of, replace_surrogates
+from telex.ports.store import (
+    LeaseRequest,
+    Settlement,
+    SettleResult,
+    answers_to,
+    deliveries_of,
+    events_of,
+    find_messages,
+    get_delivery,
+    next_deadline,
+)
 from telex.validation.authorization import normalised
 
 TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
+LEASE_SECONDS_MIN = 0.001
 
 
 async def member_or_raise(context: BusContext, agent: str, role: str | None = None) -> Member:
     return as_member(await context.member(agent, role))
 
 
-def as_member(found: Member | Finding) -> Member:
-    if isinstance(found, Finding):
-        raise NotAMember(found.say, found.code)
-    return found
+def as_member(member: Member | Finding) -> Member:
+    if isinstance(member, Finding):
+        raise NotAMember(member.say, member.code)
+    return member
 
 
 async def receive(
-    context: BusContext, waiting: Notifier, agent: str, role: str | None, limit: int, wait: float, lease: float | None
+    context: BusContext,
+    notifier: Notifier,
+    agent: str,
+    *,
+    role: str | None,
+    limit: int,
+    wait: float,
+    lease: float | None,
 ) -> list[Lease]:
     member = await member_or_raise(context, agent, role)
     limit = min(count("limit", limit), context.limits.receive_max)
-    lease = context.limits.lease_seconds if lease is None else seconds("lease", lease, TURN_SECONDS_MIN)
+    lease = context.limits.lease_seconds if lease is None else seconds("lease", lease, LEASE_SECONDS_MIN)
     deadline = context.clock.now() + seconds("wait", wait)
-    await run_if_due(context)
-    now, inboxes = context.clock.now(), await context.inboxes(member)
-    leases = await lease_messages(context, member, LeaseRequest(inboxes, member.name, now, now + lease, limit))
-    if leases or now >= deadline:
-        return leases
-    subscription = waiting.place(takes=True)
+    inboxes, subscription = await context.inboxes(member), None
     try:
         while True:
-            await subscription.arm(inboxes)
             await run_if_due(context)
             now = context.clock.now()
-            leases = await lease_messages(context, member, LeaseRequest(inboxes, member.name, now, now + lease, limit))
+            request = LeaseRequest(inboxes, member.name, now, now + lease, limit)
+            leases = await lease_messages(context, member, request)
             if leases or now >= deadline:
                 return leases
-            await subscription.wait(
-                min(deadline, await next_poll_at(context, inboxes, now)) if subscription.alone else deadline
-            )
-            member = await member_or_raise(context, agent)  # waiting is being here
-            inboxes = await context.inboxes(member)
+            if subscription is None:  # most inboxes have a message: only then is it worth to subscribe and look again
+                subscription = notifier.subscribe(takes=True)
+            else:
+                poll_at = await next_poll_at(context, inboxes, now) if subscription.alone else deadline
+                await subscription.wait(min(deadline, poll_at))
+                member = await member_or_raise(context, agent)  # a waiting member is active
+                inboxes = await context.inboxes(member)
+            await subscription.arm(inboxes)
     finally:
-        subscription.close()
+        if subscription is not None:
+            subscription.close()
 
 
 async def next_poll_at(context: BusContext, inboxes: Sequence[str], now: float) -> float:
-    """When somebody who waits alone has to look again, though nobody has written anything."""
-    soonest = await context.store.read(next_deadline, inboxes)
-    due = context.next_maintenance if soonest is None else min(context.next_maintenance, soonest)
-    return max(due, now + LOOKS_APART_SECONDS_MIN)
+    """When a reader that waits alone has to poll, although nothing was written: a lease or a deadline expires."""
+    deadline = await context.store.read(next_deadline, inboxes)
+    due_at = context.next_maintenance if deadline is None else min(context.next_maintenance, deadline)
+    return max(due_at, now + POLLS_APART_SECONDS_MIN)
 
 
 async def lease_messages(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
-    """Lease what is due. A message whose bytes are not those that were accepted becomes a dead letter instead."""
+    """Lease due messages, in a dialect that the member reads. A message whose bytes are damaged becomes a dead
+    letter."""
     while True:
-        leases = await _lease(context, member, request)
+        if member.dialects:
+            from telex.bus.render import lease  # most members read any dialect
+
+            leases = await lease(context, member, request)
+        else:
+            leases = await context.store.lease(request)
         damaged = [lease for lease in leases if digest_of(lease.message.raw) != lease.message.digest]
         if not damaged:
             return leases
-        await context.store.settle([await _bury(context, lease) for lease in damaged])
+        await context.store.settle([await _damaged(context, lease) for lease in damaged])
         if intact := [lease for lease in leases if lease not in damaged]:
             return intact
 
 
-async def _bury(context: BusContext, lease: Lease) -> Settlement:
+async def _damaged(context: BusContext, lease: Lease) -> Settlement:
     delivery = await context.store.read(get_delivery, lease.delivery)
-    assert delivery is not None, "what is leased is stored"
+    assert delivery is not None, "a leased delivery is stored"
     reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, lease.message)
-    settlement = lifecycle.damaged(delivery, context.clock.now(), reports=reports)
-    return await keep_request_open(context, settlement, delivery)
+    return await keep_request_open(context, lifecycle.damaged(delivery, context.clock.now(), reports=reports), delivery)
 
 
-async def _lease(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
-    """In a dialect that the member reads."""
-    if not member.dialects:
-        return await context.store.lease(request)
-    from telex.bus.render import lease  # most members read any dialect
-
-    return await lease(context, member, request)
+# --- settle ----------------------------------------------------------------------------------------------------------
 
 
 def parse_token(token: str) -> tuple[int, int]:
-    """Which delivery, under which lease.
+    """Delivery and fence.
 
     Raises:
-        NotFound: that is no token.
+        NotFound: the token is invalid.
     """
     delivery, dot, fence = token.partition(".")
-    if not (
-        dot and token.isascii() and delivery.isdecimal() and fence.isdecimal() and len(token) <= TOKEN_CHARACTERS_MAX
-    ):
-        raise NotFound(f"{token[:60]!r} is no lease: show the token that came with the message.")
+    is_number = token.isascii() and delivery.isdecimal() and fence.isdecimal()
+    if not (dot and is_number and len(token) <= TOKEN_CHARACTERS_MAX):
+        raise NotFound(f"invalid lease token {token[:60]!r}: pass the token that came with the message.")
     return int(delivery), int(fence)
 
 
 async def ack(context: BusContext, token: str, agent: str) -> bool:
     delivery, fence = parse_token(token)
-    agent, at = normalised(agent), context.clock.now()
-    settled = await _settle(context, lifecycle.acked(delivery, fence, agent, at))
+    agent = normalised(agent)
+    settled = await _settle(context, lifecycle.acked(delivery, fence, agent, context.clock.now()))
     await context.mark_seen(agent)
-    if settled.done:
-        return True
     now = settled.now
-    if now is not None and (now.state, now.fence, now.holder) == ("acked", fence, agent):
-        return False
-    raise lease_lost(settled, fence, agent)
+    if not settled.done and (now is None or (now.state, now.fence, now.holder) != ("acked", fence, agent)):
+        raise lease_lost(settled, fence, agent)
+    return settled.done
 
 
 async def extend(context: BusContext, token: str, agent: str, more: float | None) -> float:
     delivery, fence = parse_token(token)
-    now = context.clock.now()
-    until = now + (context.limits.lease_seconds if more is None else seconds("seconds", more, TURN_SECONDS_MIN))
-    [settled] = await context.store.settle([lifecycle.extended(delivery, fence, normalised(agent), now, until)])
-    await context.mark_seen(normalised(agent))
+    now, agent = context.clock.now(), normalised(agent)
+    until = now + (context.limits.lease_seconds if more is None else seconds("seconds", more, LEASE_SECONDS_MIN))
+    [settled] = await context.store.settle([lifecycle.extended(delivery, fence, agent, now, until)])
+    await context.mark_seen(agent)
     if not settled.done:
-        raise lease_lost(settled, fence, normalised(agent))
+        raise lease_lost(settled, fence, agent)
     return until
 
 
 async def nack(context: BusContext, token: str, agent: str, reason: str, delay: float | None) -> Delivery:
     seq, fence = parse_token(token)
-    agent, now, reason = normalised(agent), context.clock.now(), _short(reason, context.limits)
+    agent, now, limit = normalised(agent), context.clock.now(), context.limits.reason_characters_max
+    reason = replace_surrogates(reason) or ""
+    reason = reason if len(reason) <= limit else reason[: limit - 1] + "…"
     delay = None if delay is None else seconds("delay", delay)
     delivery = await context.store.read(get_delivery, seq)
     if delivery is None or delivery.fence != fence:
         raise lease_lost(SettleResult(False, delivery), fence, agent)
-    reports = (
-        await dead_letter_notices(context, delivery, reason)
-        if lifecycle.is_last_attempt(delivery, context.limits)
-        else ()
-    )
-    settlement = lifecycle.given_back(delivery, agent, now, reason, context.limits, delay=delay, reports=reports)
+    is_last = lifecycle.is_last_attempt(delivery, context.limits)
+    reports = await dead_letter_notices(context, delivery, reason) if is_last else ()
+    settlement = lifecycle.nacked(delivery, agent, now, reason, context.limits, delay=delay, reports=reports)
     settled = await _settle(context, await keep_request_open(context, settlement, delivery))
     await context.mark_seen(agent)
     if not settled.done or settled.now is None:
@@ -157,7 +164,7 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
 
 
 async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:
-    """Settle under a lease, an expired one too. Not so for an agent that is out: its work is the others' now."""
+    """Settle under a lease, also an expired one, unless the agent has left: then other members get the message."""
     [settled] = await context.store.settle([settlement._replace(after_expiry=False)])
     if settled.done or settled.now is None or settled.now.state != "stored":
         return settled
@@ -167,28 +174,84 @@ async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:
     return settled
 
 
-def _short(reason: str, limits: Limits) -> str:
-    """A reason is read by people and repeated in a report: what is longer belongs in a message."""
-    most = limits.reason_characters_max
-    reason = replace_surrogates(reason) or ""
-    return reason if len(reason) <= most else reason[: most - 1] + "…"
-
-
 def lease_lost(settled: SettleResult, fence: int, agent: str) -> LeaseLost | NotFound:
-    """Why a lease does not count any more, said to whoever thought it did."""
+    """The error for a token whose lease is not valid any more."""
     delivery = settled.now
     if delivery is None:
-        return NotFound("there is no such delivery: show the token that came with the message.")
-    if delivery.fence == fence and delivery.holder not in (agent, None):
-        return LeaseLost(f"leave it to {delivery.holder}: the lease is not {agent}'s.")
-    if delivery.fence == fence and delivery.holder == agent and delivery.state in OPEN:
+        return NotFound("no such delivery: pass the token that came with the message.")
+    if delivery.fence != fence:
+        return LeaseLost(f"the lease was lost: drop the work; the message {_state_text(delivery)}.")
+    if delivery.holder not in (agent, None):
+        return LeaseLost(f"the lease belongs to {delivery.holder}, not to {agent}: leave the message to it.")
+    if delivery.holder == agent and delivery.state in OPEN:
         return LeaseLost("the lease has expired: ack the message if the work is done, or receive it again.")
-    if delivery.fence == fence:
-        return LeaseLost(f"drop the work: the lease is over, and the message {_became(delivery)}.")
-    return LeaseLost(f"drop the work: the lease has passed on, and the message {_became(delivery)}.")
+    return LeaseLost(f"the lease is over: drop the work; the message {_state_text(delivery)}.")
 
 
-def _became(delivery: Delivery) -> str:
+def _state_text(delivery: Delivery) -> str:
     if delivery.state == "leased":
-        return f"is with {delivery.holder} now"
+        return f"is leased to {delivery.holder} now"
     return "waits for its next attempt" if delivery.state == "stored" else f"is {delivery.state}"
+
+
+# --- request ---------------------------------------------------------------------------------------------------------
+
+
+def request_seconds(context: BusContext, timeout: float | None) -> float:
+    return context.limits.request_seconds if timeout is None else seconds("timeout", timeout)
+
+
+async def wait_for_answer(context: BusContext, notifier: Notifier, id_: str, sender: str, timeout: float) -> Lease:
+    """Lease the answer to a request that was just sent.
+
+    Raises:
+        RequestTimedOut: no answer came in time.
+        RequestFailed: no recipient can answer any more.
+    """
+    deadline, name = context.clock.now() + timeout, normalised(sender)  # another sender may have used the same id
+    messages = [
+        message
+        for message in await context.store.read(find_messages, id_)
+        if not message.refused and message.sender == name
+    ]
+    answer = await _answer(context, notifier, messages[-1], deadline)
+    if answer is None:
+        raise RequestTimedOut(
+            f"no answer to {id_} within {timeout:g} s: look at telex why {id_}; a late answer comes to your inbox.", id_
+        )
+    return answer
+
+
+async def _answer(context: BusContext, notifier: Notifier, question: Message, deadline: float) -> Lease | None:
+    member = await member_or_raise(context, question.sender)
+    dialect_and_type = context.type_of(question)
+    reply = dialect_and_type[1].reply if dialect_and_type is not None else None
+    subscription = notifier.subscribe()
+    try:
+        while True:
+            inboxes = await context.inboxes(member)
+            await subscription.arm(inboxes, (question.seq,))
+            await expire_leases(context)
+            now = context.clock.now()
+            answers = await _answers(context, question, inboxes, () if reply is None else (reply,))
+            request = LeaseRequest(inboxes, member.name, now, now + context.limits.lease_seconds, only=answers)
+            if answers and (leases := await lease_messages(context, member, request)):
+                return leases[0]
+            if now >= deadline:
+                return None
+            deliveries = await context.store.read(deliveries_of, question.seq)
+            if not any(delivery.state in MAY_ANSWER for delivery in deliveries):
+                failed = f"no reply to {question.id} will come: it is a dead letter"
+                raise RequestFailed(f"{failed}. See telex why {question.id}, and ask another agent.", question.id)
+            await subscription.wait(min(deadline, now + 1.0))
+    finally:
+        subscription.close()
+
+
+async def _answers(context: BusContext, question: Message, inboxes: Sequence[str], types: Sequence[str]) -> list[int]:
+    """The delivery of the message that has answered it; other replies stay in the inbox."""
+    store = context.store
+    deliveries = await store.read(answers_to, inboxes, question, types)
+    events = await store.read(events_of, question.seq) if deliveries else []
+    answers = {detail_of(event).get("by") for event in events if event.kind == "answered"}
+    return [delivery.seq for delivery in deliveries if delivery.message in answers][:1]

@@ -2,7 +2,7 @@
 
 The check (parse, validate, authorise) is pure and takes the longest, so it runs before the lock is taken, with the
 sender and recipient that the cache knows. The decision reads everything it depends on under the lock, and checks again
-in the rare case that the roster has changed. It makes all checks before its first write and touches nothing outside the
+if the roster has changed meanwhile. It makes all checks before its first write and changes nothing outside the
 transaction but the cache, so it can be run again in another transaction.
 """
 
@@ -13,13 +13,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from telex.bus.context import BusContext
-from telex.bus.correlate import SendRequest, replace_surrogates
-from telex.bus.decision import DecidedSend, Decision, PreparedSend, RefusedSend, StoredSend
+from telex.bus.decision import (
+    DecidedSend,
+    Decision,
+    PreparedSend,
+    RefusedSend,
+    SendRequest,
+    StoredSend,
+)
 from telex.delivery.routing import Participants
 from telex.dialects.schema import Dialect
 from telex.errors import OutcomeUnknown, StoreError
-from telex.model.digest import digest_of
 from telex.model.finding import Finding
+from telex.model.text import digest_of, replace_surrogates
 from telex.ports.bus import Receipt
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
@@ -29,11 +35,10 @@ if TYPE_CHECKING:
 
 Raw = bytes | str | dict[str, Any]
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
-CLAIMING = frozenset({"progress", "commit"})  # actions whose claims can be looked up in a repository
+CLAIMING = frozenset({"progress", "commit"})  # actions with claims that a repository can confirm
 
 
 def as_bytes(raw: Raw) -> bytes:
-    """A message in any form that a caller may pass."""
     if isinstance(raw, bytes):
         return raw
     if isinstance(raw, str):
@@ -123,30 +128,24 @@ class Sender:
         return release
 
     async def _evidence(self, prepared: PreparedSend) -> tuple[Finding, ...]:
-        from telex.bus.evidence_check import check_claims
-        from telex.work.view import WorkMessage, fields_of, parse_tree
+        from telex.bus.guard import check_claims
+        from telex.bus.work_rules import work_message_of
+        from telex.work.compose import HeaderFields
+        from telex.work.view import parse_tree
 
-        traits, request = prepared.checked.traits, prepared.request
+        traits, request, evidence = prepared.checked.traits, prepared.request, self._context.evidence
         assert traits is not None
-        claims = WorkMessage(
-            seq=0,
-            id=prepared.id,
-            at=prepared.began,
-            sender=request.sender,
-            role=request.role or "",
-            to=request.to or "",
-            inboxes=(),
-            dialect=traits.dialect,
-            type=traits.type,
-            fields=fields_of(parse_tree(request.raw, traits.dialect, traits.type), traits.dialect, traits.type),
-        )
-        return await check_claims(self._context, claims)
+        assert evidence is not None
+        header = HeaderFields(prepared.id, prepared.began, request.sender, request.to)
+        tree = parse_tree(request.raw, traits.dialect, traits.type)
+        claims = work_message_of(header, request.role or "", (), traits.dialect, traits.type, tree=tree)
+        return await check_claims(evidence, claims)
 
     # --- after the commit --------------------------------------------------------------------------------------------
 
     async def _finish(self, outcome: StoredSend | RefusedSend) -> Receipt:
         if isinstance(outcome, StoredSend):
-            from telex.bus.inbox_withdrawal import return_messages
+            from telex.bus.maintenance import return_messages
 
             with suppress(StoreError):  # the message is stored, and maintenance returns what is left
                 for member in outcome.stopped:
@@ -163,7 +162,7 @@ class Sender:
             message.sender,
             checked.dialect,
             now=message.at,
-            new_id=self._context.clock.new_id(),  # its own id may be what is wrong with it
+            new_id=self._context.clock.new_id(),  # its own id may be invalid
         )
         return Receipt(
             accepted=False,
@@ -191,7 +190,7 @@ def fixed_text(result: CheckResult | None, dialect: Dialect | None) -> tuple[str
 
     text, certain = write(dialect, tree, result.body), result.fixed is not None
     if not certain and OPENING not in text and result.skeleton == result.tree:
-        return None, False  # nothing could be changed for the sender: the findings say what to change
+        return None, False  # nothing could be changed for the sender: the findings name the changes
     return text, certain
 
 

@@ -1,29 +1,25 @@
-"""Shutdown of a team: every agent is asked once, the answers are waited for, and the team is dissolved.
+"""Shutdown of a team: ask every agent once, wait for the answers, dissolve the team.
 
-Each step is decided inside a transaction, on the work state and the roster of that moment. So it may be killed at any
-point and run again, and two that run at once ask once and dissolve once.
+Each step is decided inside a transaction, on the work state and roster of that moment. So it may be killed at any point
+and run again, and two concurrent runs ask once and dissolve once.
 """
 
 from contextlib import suppress
 from typing import NamedTuple
 
-from telex.bus.arguments import seconds
-from telex.bus.context import BusContext
+from telex.bus.context import BusContext, seconds
 from telex.bus.decision import event_detail
-from telex.bus.inbox_withdrawal import return_messages
-from telex.bus.maintenance import run_if_due
-from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
+from telex.bus.maintenance import return_messages, run_if_due
+from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.bus.receive import member_or_raise
-from telex.bus.work_rules import check_work_rules
+from telex.bus.work_rules import check_work_rules, new_message_of, work_message_of
 from telex.delivery.membership import sender_unknown
 from telex.delivery.routing import Participants
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotAMember, StoreError
-from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
-from telex.model.message import NewMessage
 from telex.model.roster import EVERYONE, TELEX, Member
-from telex.model.shutdown import (
+from telex.model.work import (
     NO_SHUTDOWNS,
     TOPIC,
     UNSETTLED,
@@ -35,12 +31,12 @@ from telex.model.shutdown import (
 )
 from telex.ports.store import Query, Transaction, events_with_messages
 from telex.validation.authorization import may_receive, normalised
-from telex.work import reducer, shutdown_progress
+from telex.work import shutdown_progress
 from telex.work.compose import HeaderFields, compose
-from telex.work.view import WorkMessage, fields_of, parse_tree
+from telex.work.view import parse_tree
 
 RETURNED_MAX = 10_000  # messages that a report lists
-TEAM = "team"  # what it is called where nobody has given it a name
+TEAM = "team"  # default name
 
 
 class ShutdownRun(NamedTuple):
@@ -50,12 +46,12 @@ class ShutdownRun(NamedTuple):
     reason: str
     team: str
     began: float
-    seconds: float  # how long is waited for an answer
-    force: bool  # stops those who do not agree; those asked before had their deadline, and are not asked again
+    seconds: float  # timeout of an answer
+    force: bool  # stops members that do not agree; those asked before had their deadline, and are not asked again
 
     @property
     def since(self) -> float:
-        """Whoever was asked after this moment is being waited for already, by us or by another."""
+        """Members that were asked after this moment may still answer, to this run or another."""
         return self.began - self.seconds
 
 
@@ -66,21 +62,22 @@ class TeamSnapshot(NamedTuple):
     agents: tuple[MemberShutdown, ...]
 
     def any(self, states: frozenset[str]) -> bool:
-        return any(member_shutdown.state in states for member_shutdown in self.agents)
+        return any(agent.state in states for agent in self.agents)
 
 
 async def shut_down(
     context: BusContext,
-    waiting: Notifier,
+    notifier: Notifier,
     agent: str,
     reason: str,
+    *,
     deadline: float,
     team: str | None,
     force: bool,
     wait: bool,
 ) -> ShutdownReport:
     if not context.policy.work:
-        raise InvalidValue("set work_rules in telex.toml to true: no answer to a shutdown counts without those rules.")
+        raise InvalidValue("set work_rules in telex.toml to true: without work rules no answer to a shutdown counts.")
     roster, name = await context.roster(), normalised(agent)
     if roster.find(name) is None and name not in roster.members:
         unknown = sender_unknown(name, roster)
@@ -88,45 +85,41 @@ async def shut_down(
     asker = await member_or_raise(context, agent)
     run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline), force)
     calls: set[str] = set()  # those that this run is about
-    names: set[str] = set()  # everyone it has to do with, gone or not
-    asked: set[str] = set()  # nobody is asked twice by the same run, whatever the clocks say
+    names: set[str] = set()  # all members it is about, also those that have left since
+    asked: set[str] = set()  # no member is asked twice by the same run, even if a clock goes back
     until: float | None = None
-    subscription = waiting.place()
+    subscription = notifier.subscribe()
     try:
         while True:
             await subscription.arm()
             now = context.clock.now()
             await run_if_due(context)
-            team_snapshot = await _look(context, run, names)
-            if _to_be_asked(context, run, team_snapshot, asked):
+            snapshot = await _look(context, run, names)
+            if _to_be_asked(context, run, snapshot, asked):
                 refused = await _ask(context, run, names, asked)
                 if refused:
-                    return ShutdownReport(asker.name, (), team_snapshot.agents, findings=refused)
+                    return ShutdownReport(asker.name, (), snapshot.agents, findings=refused)
                 continue
-            calls |= {
-                member_shutdown.call.id
-                for member_shutdown in team_snapshot.agents
-                if member_shutdown.call is not None and member_shutdown.call.at > run.since
-            }
+            requests = [agent.call for agent in snapshot.agents if agent.call is not None]
+            calls |= {request.id for request in requests if request.at > run.since}
             if until is None:
-                until = (
-                    min((call.at for call in team_snapshot.known.calls if call.id in calls), default=now) + run.seconds
-                )
-            if wait and now < until and _is_waited_for(run, team_snapshot, asked):
-                at_least = max(context.next_maintenance, now + LOOKS_APART_SECONDS_MIN)
+                called_at = [call.at for call in snapshot.known.calls if call.id in calls]
+                until = min(called_at, default=now) + run.seconds
+            if wait and now < until and _is_waited_for(run, snapshot, asked):
+                at_least = max(context.next_maintenance, now + POLLS_APART_SECONDS_MIN)
                 await subscription.wait(min(until, at_least))
-                await member_or_raise(context, agent)  # waiting is being here
-            elif team_snapshot.any(UNSETTLED) and not force:
-                return await _report(context, run, team_snapshot, calls, until)
+                await member_or_raise(context, agent)  # a waiting member is active
+            elif snapshot.any(UNSETTLED) and not force:
+                return await _report(context, run, snapshot, calls, until)
             elif await _dissolve(context, run, names, force=force):
                 return await _report(context, run, await _look(context, run, names), calls, until, dissolved=True)
     finally:
         subscription.close()
 
 
-def _is_waited_for(run: ShutdownRun, team_snapshot: TeamSnapshot, asked: set[str]) -> bool:
+def _is_waited_for(run: ShutdownRun, snapshot: TeamSnapshot, asked: set[str]) -> bool:
     """Whether an agent may still answer; with force only one that this run has asked."""
-    return any(one.state in WAITED and (not run.force or one.member.name in asked) for one in team_snapshot.agents)
+    return any(agent.state in WAITED and (not run.force or agent.member.name in asked) for agent in snapshot.agents)
 
 
 async def _look(context: BusContext, run: ShutdownRun, names: set[str]) -> TeamSnapshot:
@@ -146,28 +139,28 @@ def _snapshot(context: BusContext, run: ShutdownRun, names: set[str]) -> TeamSna
 
 
 def _to_be_asked(
-    context: BusContext, run: ShutdownRun, team_snapshot: TeamSnapshot, asked: set[str]
+    context: BusContext, run: ShutdownRun, snapshot: TeamSnapshot, asked: set[str]
 ) -> list[MemberShutdown]:
     return [
-        member_shutdown
-        for member_shutdown in team_snapshot.agents
-        if member_shutdown.member.name not in asked and _is_to_be_asked(context, run, member_shutdown)
+        agent for agent in snapshot.agents if agent.member.name not in asked and _is_to_be_asked(context, run, agent)
     ]
 
 
-def _is_to_be_asked(context: BusContext, run: ShutdownRun, member_shutdown: MemberShutdown) -> bool:
-    call = member_shutdown.call
-    if member_shutdown.state not in UNSETTLED or (call is not None and (run.force or call.at > run.since)):
+def _is_to_be_asked(context: BusContext, run: ShutdownRun, agent: MemberShutdown) -> bool:
+    call = agent.call
+    if agent.state not in UNSETTLED or (call is not None and (run.force or call.at > run.since)):
         return False
     _, type_ = context.type_that("stop")
-    return type_ is None or context.policy.misdelivery != "refusal" or may_receive(member_shutdown.member.role, type_)
+    return type_ is None or context.policy.misdelivery != "refusal" or may_receive(agent.member.role, type_)
 
 
 async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: set[str]) -> tuple[Finding, ...]:
-    """Ask all that are still to be asked, with one message. What is wrong with it, if anything is."""
+    """Ask all that are still to be asked, with one message. Its findings, if it is refused."""
     dialect, type_ = context.type_that("stop")
     if dialect is None or type_ is None:
-        raise InvalidValue("no dialect of the team can ask anybody to shut down: let it read vbw-typed as well.")
+        raise InvalidValue(
+            "no dialect of the team has a message that asks for a shutdown: add vbw-typed to its dialects."
+        )
     began, new_id, asker = context.clock.now(), context.clock.new_id(), run.asker
     fields = {"reason": run.reason, "team": run.team}
     tree = compose(dialect, type_, fields, HeaderFields(new_id, began, asker.role))
@@ -180,47 +173,18 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
     def decide(tx: Transaction) -> tuple[str, ...]:
         context.team.begin(tx)
         due = _to_be_asked(context, run, _snapshot(context, run, names), asked)
-        inboxes = tuple(member_shutdown.member.name for member_shutdown in due)
+        inboxes = tuple(agent.member.name for agent in due)
         if not inboxes:
             return ()
         now = context.team.now
-        work_message = WorkMessage(
-            seq=0,
-            id=new_id,
-            at=now,
-            sender=asker.name,
-            role=asker.role,
-            to=EVERYONE,
-            inboxes=inboxes,
-            dialect=dialect,
-            type=type_,
-            fields=fields_of(parse_tree(raw, dialect, type_), dialect, type_),
-        )
+        header = HeaderFields(new_id, now, asker.name, EVERYONE)
+        stop_tree = parse_tree(raw, dialect, type_)
+        work_message = work_message_of(header, asker.role, inboxes, dialect, type_, tree=stop_tree)
         work = check_work_rules(context, tx, work_message, context.team.roster)
-        # A full inbox is no reason not to ask its agent to stop, so no place is reserved.
-        seq = tx.append(
-            NewMessage(
-                id=new_id,
-                at=now,
-                sender=asker.name,
-                role=asker.role,
-                to=EVERYONE,
-                dialect=dialect.name,
-                type=type_.name,
-                rank=traits.rank,
-                correlation=None,
-                reply_to=None,
-                digest=digest_of(raw),
-                raw=raw,
-                inboxes=inboxes,
-                detail=event_detail(context, now - began, (*checked.findings, *work.findings), inboxes=inboxes),
-                work_change=work.change,
-            )
-        )
-        stored = work_message._replace(seq=seq)
-        before = work.before or {}
-        states = {topic: reducer.fold_in_place(topic, state, stored) for topic, state in before.items()}
-        context.team.put_topics(tx, states, seq)
+        detail = event_detail(context, now - began, (*checked.findings, *work.findings), inboxes=inboxes)
+        # No place in the inboxes is reserved: agents with a full inbox are asked too.
+        seq = tx.append(new_message_of(work_message, raw)._replace(detail=detail, work_change=work.change))
+        context.team.fold_topics(tx, work.before or {}, work_message._replace(seq=seq))
         return inboxes
 
     asked |= set(await context.store.transaction(decide))
@@ -231,20 +195,20 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
 
 
 async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, force: bool) -> bool:
-    """End every membership, with the report that says so. False: the team has changed; look at it again."""
+    """End every membership, with a report. False: the team has changed, and has to be read again."""
     from telex.work.shutdown_report import shutdown_report
 
     def decide(tx: Transaction) -> list[str] | None:
         context.team.begin(tx)
-        team_snapshot = _snapshot(context, run, names)
-        if team_snapshot.any(UNSETTLED) and not force:
+        snapshot = _snapshot(context, run, names)
+        if snapshot.any(UNSETTLED) and not force:
             return None
-        report = shutdown_report(run.asker, run.team, run.reason, team_snapshot.agents, context.team.now)
+        report = shutdown_report(run.asker, run.team, run.reason, snapshot.agents, context.team.now)
         if report is None:
             return []  # another process has done it
-        context.team.put_topics(tx, {}, tx.append(report))
-        agents = team_snapshot.agents
-        return [member_shutdown.member.name for member_shutdown in agents if member_shutdown.state in UNSETTLED]
+        tx.append(report)
+        context.team.begin(tx)
+        return [agent.member.name for agent in snapshot.agents if agent.state in UNSETTLED]
 
     forced = await context.store.transaction(decide)
     if forced is None:
@@ -259,34 +223,23 @@ async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, f
 async def _report(
     context: BusContext,
     run: ShutdownRun,
-    team_snapshot: TeamSnapshot,
+    snapshot: TeamSnapshot,
     calls: set[str],
     until: float | None,
     *,
     dissolved: bool = False,
 ) -> ShutdownReport:
-    about = [call for call in team_snapshot.known.calls if call.id in calls]
-    stopped = [
-        member_shutdown.member.stopped_at
-        for member_shutdown in team_snapshot.agents
-        if member_shutdown.member.stopped_at is not None
-    ]
+    about = [call for call in snapshot.known.calls if call.id in calls]
+    stopped = [agent.member.stopped_at for agent in snapshot.agents if agent.member.stopped_at is not None]
     returned: tuple[ReturnedMessage, ...] = ()
     if stopped:
         query = Query(kinds=("returned-to-sender",), since=min([*stopped, *(call.at for call in about)]))
-        found = await context.store.read(events_with_messages, query, RETURNED_MAX)
+        events = await context.store.read(events_with_messages, query, RETURNED_MAX)
         returned = tuple(
             ReturnedMessage(message.id, message.type, message.sender, event.inbox or "")
-            for event, message in found
+            for event, message in events
             if message is not None and message.sender != TELEX
         )
     requests = tuple(call.id for call in about)
-    return ShutdownReport(
-        run.asker.name,
-        requests,
-        agents=team_snapshot.agents,
-        returned=returned,
-        dissolved=dissolved,
-        findings=(),
-        until=until,
-    )
+    report = ShutdownReport(run.asker.name, requests, snapshot.agents, returned=returned)
+    return report._replace(dissolved=dissolved, until=until)

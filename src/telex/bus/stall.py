@@ -3,19 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
+from telex.bus import queries
 from telex.bus.context import BusContext
-from telex.bus.escalate import FAR_AWAY, Asks, escalations, is_escalation
-from telex.bus.failure_notices import MAY_ANSWER
-from telex.bus.queries import presence
+from telex.bus.escalate import FAR_AWAY, Overdue, escalations
+from telex.bus.maintenance import MAY_ANSWER
 from telex.delivery.routing import role_at
 from telex.delivery.system_messages import format_timestamp
 from telex.dialects.rule_evaluation import set_path
 from telex.dialects.schema import ANY
 from telex.dialects.write import write
-from telex.model.escalation import Escalation
-from telex.model.message import Message
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, TELEX, Roster
-from telex.model.stall import Remedy, Stall, Wait, Why
+from telex.model.work import Escalation, Remedy, Stall, Wait, Why
 from telex.ports.bus import Presence
 from telex.ports.store import get_message, overdue_requests
 from telex.validation.authorization import normalised
@@ -24,27 +22,27 @@ from telex.work.stall import IdleInbox, PendingApproval, idle_reason, quoted, si
 from telex.work.view import parse_tree
 
 ASKS_MAX = 10_000
-REMEDIES_MAX = 20  # of one plan: each is its whole contract once more
+REMEDIES_MAX = 20  # of one plan: each repeats its contract
 HERE = "here"
 
 
 async def stall(context: BusContext) -> Stall:
-    here = await presence(context)
+    here = await queries.presence(context)
     roster = await context.roster()
-    book = {kind: await context.topics_of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
-    approvals = list(_approvals(context, roster, here, book["approval"]))
-    waits = [pending_approval.wait for pending_approval in approvals]
+    topics = {kind: await context.topics_of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
+    approvals = list(_approvals(context, roster, here, topics["approval"]))
+    waits = [approval.wait for approval in approvals]
     asks = await context.store.read(overdue_requests, FAR_AWAY, ASKS_MAX)
-    waits += _handed_up(await escalations(context, answered=False, asks=asks), roster)
-    waits += _unanswered(context, asks, roster, {pending_approval.wait.about for pending_approval in approvals})
-    waits += _blocked(book["blocker"], roster)
-    waits += await _dependent(context, book["plan"], roster)
-    waits += _stopping(book["shutdown"], roster)
+    waits += _escalated(await escalations(context, answered=False, pending=asks), roster)
+    waits += _unanswered(context, asks, roster, {approval.wait.about for approval in approvals})
+    waits += _blocked(topics["blocker"], roster)
+    waits += await _dependent(context, topics["plan"], roster)
+    waits += _stopping(topics["shutdown"], roster)
     idle = list(_idle(here, roster, context.clock.now(), context.limits.silent_seconds))
     return stalls(dict.fromkeys(waits), approvals, idle, context.clock.now())
 
 
-# --- the book --------------------------------------------------------------------------------------------------------
+# --- work state ------------------------------------------------------------------------------------------------------
 
 
 def _approvals(
@@ -61,9 +59,7 @@ def _approvals(
         roles = _who_may_answer(context, request.dialect, request.type) or _roles_of(request.inboxes, roster)
         givers = [name for role in (*roles, HUMAN) for name in present.get(role, ()) if name != request.by]
         whom = single(request.inboxes[0] if request.inboxes else request.to, roster)
-        wait = Wait(
-            request.by, whom, why="approval", about=request.id, since=request.at, words=request.subject, id=request.id
-        )
+        wait = _wait(request.by, whom, "approval", request.id, request.at, words=request.subject)
         yield PendingApproval(wait, tuple(givers), roles)
 
 
@@ -76,36 +72,27 @@ def _who_may_answer(context: BusContext, dialect: str, type_: str) -> tuple[str,
 
 
 def _roles_of(inboxes: tuple[str, ...], roster: Roster) -> tuple[str, ...]:
-    found = [role_at(inbox, roster) for inbox in inboxes]
-    return tuple(dict.fromkeys(role for role in found if role is not None))
+    roles = [role_at(inbox, roster) for inbox in inboxes]
+    return tuple(dict.fromkeys(role for role in roles if role is not None))
 
 
-def _handed_up(matters: list[Escalation], roster: Roster) -> Iterator[Wait]:
-    for matter in matters:
-        whom = single(matter.now.inboxes[0], roster)
-        yield Wait(
-            matter.by, whom, why="escalation", about=matter.id, since=matter.at, words=matter.reason, id=matter.now.id
-        )
+def _escalated(escalations: list[Escalation], roster: Roster) -> Iterator[Wait]:
+    for escalation in escalations:
+        whom = single(escalation.now.inboxes[0], roster)
+        wait = _wait(escalation.by, whom, "escalation", escalation.id, escalation.at, words=escalation.reason)
+        yield wait._replace(id=escalation.now.id)
 
 
 def _blocked(topics: dict[str, Any], roster: Roster) -> Iterator[Wait]:
     for blocker in (topic for topic in topics.values() if topic is not None):
         words = blocker.needs or blocker.what
         for inbox in blocker.inboxes:
-            yield Wait(
-                blocker.by,
-                single(inbox, roster),
-                why="blocker",
-                about=blocker.id,
-                since=blocker.at,
-                words=words,
-                id=blocker.id,
-            )
+            yield _wait(blocker.by, single(inbox, roster), "blocker", blocker.id, blocker.at, words=words)
 
 
 async def _dependent(context: BusContext, topics: dict[str, Any], roster: Roster) -> list[Wait]:
-    """Plans wait for plans, and those for whoever has them. An agent does not wait for its own plan: it may have
-    another that it can do meanwhile, so a circle through it would be none."""
+    """Plans wait for plans, and those for the agents that have them. An agent does not wait for its own plan: it may
+    have another one to do meanwhile, so a cycle through it would not be a deadlock."""
     plans, waits = {plan.id: plan for plan in topics.values()}, []
     for plan in plans.values():
         if plan.words is None or not plan.has_work:
@@ -115,19 +102,8 @@ async def _dependent(context: BusContext, topics: dict[str, Any], roster: Roster
             if before is None or not before.is_complete:
                 last = plan.revisions[-1]
                 remedy = await _without(context, plan, needed) if number < REMEDIES_MAX else _without_it(plan, needed)
-                words = f"{needed} before {plan.id}"
-                waits.append(
-                    Wait(
-                        _node(plan.id),
-                        _node(needed),
-                        why="dependency",
-                        about=needed,
-                        since=last.at,
-                        words=words,
-                        id=last.id,
-                        remedy=remedy,
-                    )
-                )
+                wait = _wait(_node(plan.id), _node(needed), "dependency", needed, last.at)
+                waits.append(wait._replace(words=f"{needed} before {plan.id}", id=last.id, remedy=remedy))
                 waits += _with_its_holders(before, roster) if before is not None else ()
     return waits
 
@@ -137,15 +113,8 @@ def _with_its_holders(plan: Any, roster: Roster) -> Iterator[Wait]:
         if address != EVERYONE and plan.has_work:
             whom = single(address.replace(ALL_OF_ROLE, ONE_OF_ROLE, 1), roster)
             last = plan.revisions[-1]
-            yield Wait(
-                _node(plan.id),
-                whom,
-                why="dependency",
-                about=plan.id,
-                since=last.at,
-                words=f"{plan.id} to be done",
-                id=last.id,
-            )
+            wait = _wait(_node(plan.id), whom, "dependency", plan.id, last.at, words=f"{plan.id} to be done")
+            yield wait._replace(id=last.id)
 
 
 def _node(plan: str) -> str:
@@ -160,7 +129,7 @@ async def _without(context: BusContext, plan: Any, needed: str) -> Remedy | None
     if message is None or dialect is None or type_ is None or type_.deed is None:
         return None
     tree = parse_tree(message.raw, dialect, type_)
-    others = [one for one in plan.words.depends_on if one != needed]
+    others = [other for other in plan.words.depends_on if other != needed]
     set_path(tree, dialect.locate(type_, type_.deed.field_map["depends_on"]), others)
     if dialect.wire.id is not None:
         tree[dialect.wire.id] = context.clock.new_id()
@@ -171,7 +140,7 @@ async def _without(context: BusContext, plan: Any, needed: str) -> Remedy | None
 
 
 def _without_it(plan: Any, needed: str) -> Remedy:
-    """The same as a word to whoever can send it."""
+    """A request to the author of the contract, where a plan has many dependencies."""
     words = f"Send the contract of {plan.id} once more, without waiting for {needed}.\n"
     return Remedy(f"telex send --as {HUMAN} --to {quoted(plan.revisions[-1].by)} -", words)
 
@@ -182,36 +151,35 @@ def _stopping(topics: dict[str, Any], roster: Roster) -> Iterator[Wait]:
         for member in roster.known():
             call = open_call(state, member, roster)
             if call is not None and member.name not in (call.by, HUMAN):
-                yield Wait(
-                    call.by, member.name, why="shutdown", about=call.id, since=call.at, words=call.reason, id=call.id
-                )
+                yield _wait(call.by, member.name, "shutdown", call.id, call.at, words=call.reason)
 
 
 # --- requests and inboxes --------------------------------------------------------------------------------------------
 
 
-def _unanswered(context: BusContext, asks: Asks, roster: Roster, known: set[str]) -> list[Wait]:
+def _unanswered(context: BusContext, asks: Overdue, roster: Roster, known: set[str]) -> list[Wait]:
     waits: list[Wait] = []
     for _, message, deliveries in asks:
-        if is_escalation(context, message) or message.id in known or message.sender == TELEX:
+        if context.is_escalation(message) or message.id in known or message.sender == TELEX:
             continue
         asked = dict.fromkeys(single(delivery.inbox, roster) for delivery in deliveries if delivery.state in MAY_ANSWER)
-        waits += [_wait(message, whom, "answer") for whom in asked]
+        words = f"{message.type or 'a message'} {message.id}"
+        waits += [_wait(message.sender, whom, "answer", message.id, message.at, words=words) for whom in asked]
     return waits
 
 
 def _idle(here: list[Presence], roster: Roster, now: float, silent_seconds: float) -> Iterator[IdleInbox]:
     """Inboxes that no agent reads. A message that came only now may still be read in a moment."""
-    for member_presence in here:
-        inbox, is_old = member_presence.member.name, (member_presence.oldest_at or now) <= now - silent_seconds
-        waiting = member_presence.waiting if is_old else 0
-        if member_presence.state in (HERE, "left", "shut down") or not (waiting or member_presence.leased):
+    for presence in here:
+        inbox, is_old = presence.member.name, (presence.oldest_at or now) <= now - silent_seconds
+        waiting = presence.waiting if is_old else 0
+        if presence.state in (HERE, "left", "shut down") or not (waiting or presence.leased):
             continue
         reason = idle_reason(inbox, roster, now, silent_seconds)
         if reason is not None:
-            yield IdleInbox(inbox, *reason, leased=member_presence.leased, waiting=waiting)
+            yield IdleInbox(inbox, *reason, leased=presence.leased, waiting=waiting)
 
 
-def _wait(message: Message, whom: str, why: Why) -> Wait:
-    words = f"{message.type or 'a message'} {message.id}"
-    return Wait(message.sender, whom, why=why, about=message.id, since=message.at, words=words, id=message.id)
+def _wait(who: str, whom: str, why: Why, about: str, since: float, *, words: str = "") -> Wait:
+    """A wait that an answer to the message `about` ends."""
+    return Wait(who, whom, why=why, about=about, since=since, words=words, id=about)

@@ -17,7 +17,7 @@ from telex.model.roster import Member
 from telex.project import VARIABLE, find_settings
 
 if TYPE_CHECKING:
-    from telex.model.hub_limits import HubLimits
+    from telex.model.limits import HubLimits
     from telex.model.task_states import TaskStateMachine
     from telex.validation.check import CheckPolicy
 
@@ -49,7 +49,7 @@ class Settings(NamedTuple):
         return {"task_states": self.task_states} if self.task_states is not None else {}
 
     def hub_limits(self) -> "HubLimits":
-        from telex.model.hub_limits import HUB_LIMITS
+        from telex.model.limits import HUB_LIMITS
 
         return self.hub or HUB_LIMITS
 

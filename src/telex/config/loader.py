@@ -19,6 +19,7 @@ from telex.config.settings import (
 from telex.dialects.registry import PLAIN, VERSIONS
 from telex.dialects.schema import Dialect
 from telex.dialects.toml.document import (
+    NESTING_MAX,
     RAW,
     Key,
     TomlDocument,
@@ -26,16 +27,14 @@ from telex.dialects.toml.document import (
     TomlValue,
     meant_or_choices,
     one_of,
+    scan,
     show,
     shown,
     toml_tables,
 )
-from telex.dialects.toml.line_numbers import NESTING_MAX, scan
 from telex.errors import SettingsError
-from telex.model.dialect_version import AT
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
-from telex.model.limits import LIMITS, Limits
-from telex.model.roster import AGENT, EVERYONE, HUMAN, TELEX, Member
+from telex.model.limits import HUB_LIMITS, LIMITS, HubLimits, Limits
+from telex.model.roster import AGENT, AT, EVERYONE, HUMAN, TELEX, Member
 from telex.model.task_states import ESCALATES_AFTER, TaskState, TaskStateMachine, ends_reached, state_name
 from telex.project import shared_folder
 from telex.validation.authorization import normalised
@@ -177,7 +176,7 @@ def _reads(item: TomlValue, dialects: tuple[Dialect, ...]) -> str | None:
     names = [*(dialect.name for dialect in dialects), PLAIN.name]
     if not isinstance(item.value, str) or AT not in item.value:
         return item.choice(names)
-    from telex.delivery.dialect_versions import understood
+    from telex.delivery.membership import understood
 
     name = understood(item.value, dialects, LIMITS)
     if isinstance(name, str):

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from telex.model.hub_limits import HUB_LIMITS
-from telex.model.limits import LIMITS
+from telex.model.limits import HUB_LIMITS, LIMITS
 
 SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
 EVIDENCES = ("mark", "refuse", "off")

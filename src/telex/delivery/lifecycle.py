@@ -1,29 +1,18 @@
 """Decisions about one delivery, as settlements: ack, retry with backoff, dead letter, expiry, withdrawal.
 
-`model/delivery.MOVES` lists the allowed state changes; these functions choose one of them and give the reason.
+`model/message.MOVES` lists the allowed state changes; these functions choose one of them and give the reason.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from telex.model.delivery import AT_ONCE, Delivery
-from telex.model.event import Event
 from telex.model.limits import Limits
-from telex.model.message import NewMessage
-from telex.ports.store import Settlement
+from telex.model.message import AT_ONCE, OPEN, Delivery, Event, NewMessage, State
+from telex.ports.store import PendingRequest, Settlement
 
 LAPSED = "the lease expired without an ack or nack"
 DAMAGED = "its stored bytes are damaged (telex doctor names it): send it again under another id"
-
-
-class FailedAttempt(NamedTuple):
-    """End of a lease without an ack."""
-
-    kind: str  # of the event: nacked or lease-expired
-    reason: str
-    at: float
-    agent: str | None
 
 
 def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
@@ -32,16 +21,15 @@ def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
 
 
 def extended(delivery: int, fence: int, agent: str, now: float, until: float) -> Settlement:
-    detail = json.dumps({"until": until})
     settlement = Settlement(delivery, "leased", "leased", now, "extended", agent=agent, fence=fence)
-    return settlement._replace(holder=agent, running_at=now, due_at=until, detail=detail)
+    return settlement._replace(holder=agent, running_at=now, due_at=until, detail=_text({"until": until}))
 
 
 def is_last_attempt(delivery: Delivery, limits: Limits) -> bool:
     return delivery.attempts >= limits.attempts_max
 
 
-def given_back(
+def nacked(
     delivery: Delivery,
     agent: str,
     now: float,
@@ -51,25 +39,18 @@ def given_back(
     delay: float | None = None,
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
-    """Nack: retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
+    """Retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
     due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
-    settlement = _retry(delivery, FailedAttempt("nacked", reason, now, agent), limits, due_at, reports)
-    return settlement._replace(holder=agent, after_expiry=True)
+    settlement = _failed(delivery, "nacked", reason, now, due_at, limits=limits, reports=reports)
+    return settlement._replace(agent=agent, holder=agent, after_expiry=True)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
-    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one cannot be told apart. The backoff
+    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one look the same. The backoff
     begins when the lease expired, not when the expiry is processed."""
-    attempt = FailedAttempt("lease-expired", LAPSED, now, delivery.holder)
     due_at = delivery.due_at + backoff(delivery.attempts, limits)
-    return _retry(delivery, attempt, limits, due_at, reports)._replace(run_out_at=now)  # the lease may just be extended
-
-
-def damaged(delivery: Delivery, now: float, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
-    """Dead letter at once: the bytes will not get better."""
-    detail = _text({"reason": DAMAGED, "attempt": delivery.attempts})
-    settlement = Settlement(delivery.seq, "leased", "dead", now, "dead", agent=delivery.holder, fence=delivery.fence)
-    return settlement._replace(detail=detail, reports=reports, release=True)
+    settlement = _failed(delivery, "lease-expired", LAPSED, now, due_at, limits=limits, reports=reports)
+    return settlement._replace(run_out_at=now)  # the lease may just be extended
 
 
 def backoff(attempts: int, limits: Limits) -> float:
@@ -77,23 +58,37 @@ def backoff(attempts: int, limits: Limits) -> float:
     return limits.backoff_seconds * 2.0 ** max(attempts - 1, 0)
 
 
-def _retry(
-    delivery: Delivery, attempt: FailedAttempt, limits: Limits, due_at: float, reports: tuple[NewMessage, ...]
+def _failed(
+    delivery: Delivery,
+    kind: str,
+    reason: str,
+    now: float,
+    due_at: float,
+    *,
+    limits: Limits,
+    reports: tuple[NewMessage, ...],
 ) -> Settlement:
-    """Back to the queue until `due_at`, or a dead letter after the last attempt."""
-    now, detail = attempt.at, {"reason": attempt.reason, "attempt": delivery.attempts}
+    """A lease ended without an ack: back to the queue until `due_at`, or dead letter after the last attempt."""
+    detail = {"reason": reason, "attempt": delivery.attempts}
     if is_last_attempt(delivery, limits):
-        text = _text(detail | {"was": attempt.kind})
-        settlement = Settlement(delivery.seq, "leased", "dead", now, "dead", agent=attempt.agent, fence=delivery.fence)
-        return settlement._replace(detail=text, reports=reports, release=True)
-    text = _text(detail | {"next": due_at})
-    settlement = Settlement(delivery.seq, "leased", "stored", now, attempt.kind, agent=attempt.agent)
-    return settlement._replace(fence=delivery.fence, due_at=due_at, detail=text)
+        return _dead(delivery, now, detail | {"was": kind}, reports)
+    settlement = _settlement(delivery, "stored", kind, now, agent=delivery.holder, detail=detail | {"next": due_at})
+    return settlement._replace(was="leased", due_at=due_at)
+
+
+def _dead(delivery: Delivery, now: float, detail: dict[str, Any], reports: tuple[NewMessage, ...]) -> Settlement:
+    settlement = _settlement(delivery, "dead", "dead", now, agent=delivery.holder, detail=detail)
+    return settlement._replace(was="leased", reports=reports, release=True)
+
+
+def damaged(delivery: Delivery, now: float, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
+    """Dead letter at once: a retry does not repair the bytes."""
+    detail = {"reason": DAMAGED, "attempt": delivery.attempts}
+    return _dead(delivery, now, detail, reports)
 
 
 def expired(delivery: Delivery, now: float, reason: str) -> Settlement:
-    detail = _text({"reason": reason})
-    return Settlement(delivery.seq, delivery.state, "expired", now, "expired", fence=delivery.fence, detail=detail)
+    return _settlement(delivery, "expired", "expired", now, detail={"reason": reason})
 
 
 def withdrawn(
@@ -105,25 +100,40 @@ def withdrawn(
     kind: str = "withdrawn",
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
-    settlement = Settlement(delivery.seq, delivery.state, "withdrawn", now, kind, agent=agent, fence=delivery.fence)
-    return settlement._replace(detail=_text({"reason": reason}), reports=reports, release=True)
+    settlement = _settlement(delivery, "withdrawn", kind, now, agent=agent, detail={"reason": reason})
+    return settlement._replace(reports=reports, release=True)
 
 
 def returned(delivery: Delivery, now: float, reason: str) -> Settlement:
     """Release the lease of an agent that has left: due at once, and not counted as an attempt."""
-    settlement = Settlement(delivery.seq, "leased", "stored", now, "returned", agent=delivery.holder, due_at=AT_ONCE)
-    attempts = max(delivery.attempts - 1, 0)
-    return settlement._replace(fence=delivery.fence, attempts=attempts, detail=_text({"reason": reason}))
+    settlement = _settlement(delivery, "stored", "returned", now, agent=delivery.holder, detail={"reason": reason})
+    return settlement._replace(due_at=AT_ONCE, attempts=max(delivery.attempts - 1, 0))
 
 
 def finished(delivery: Delivery, now: float) -> Settlement:
     """Implicit ack: another action of the reader shows that it has processed the message."""
-    return Settlement(delivery.seq, "leased", "acked", now, "acked", agent=delivery.holder, fence=delivery.fence)
+    return _settlement(delivery, "acked", "acked", now, agent=delivery.holder)
 
 
 def retried(delivery: Delivery, agent: str, now: float) -> Settlement:
-    settlement = Settlement(delivery.seq, delivery.state, "stored", now, "retried", agent=agent, fence=delivery.fence)
-    return settlement._replace(due_at=AT_ONCE, attempts=0)
+    return _settlement(delivery, "stored", "retried", now, agent=agent)._replace(due_at=AT_ONCE, attempts=0)
+
+
+def _settlement(
+    delivery: Delivery,
+    becomes: State,
+    kind: str,
+    now: float,
+    *,
+    agent: str | None = None,
+    detail: dict[str, Any] | None = None,
+) -> Settlement:
+    settlement = Settlement(delivery.seq, delivery.state, becomes, now, kind, agent=agent, fence=delivery.fence)
+    return settlement._replace(detail=_text(detail) if detail is not None else None)
+
+
+def _text(detail: dict[str, Any]) -> str:
+    return json.dumps(detail, ensure_ascii=False)
 
 
 def state_of(deliveries: Iterable[Delivery], events: Iterable[Event], *, refused: bool) -> str:
@@ -145,5 +155,23 @@ def state_of(deliveries: Iterable[Delivery], events: Iterable[Event], *, refused
     return "acked" if states else "recorded"
 
 
-def _text(detail: dict[str, Any]) -> str:
-    return json.dumps(detail, ensure_ascii=False)
+class LateReply(NamedTuple):
+    """Decision on an overdue request: repeat it, or give up."""
+
+    due_at: float | None  # the next deadline; None: give up
+    again: tuple[str, ...]  # inboxes that get it once more
+    expire: tuple[Delivery, ...]  # deliveries that end unanswered
+    reason: str
+    detail: str  # JSON for the events
+
+
+def late(request: PendingRequest, deliveries: Sequence[Delivery], now: float, limits: Limits) -> LateReply:
+    attempt = request.attempts + 1
+    open_ = tuple(delivery for delivery in deliveries if delivery.state in OPEN)
+    reason = f"no answer by the deadline, attempt {attempt} of {limits.attempts_max}"
+    if attempt >= limits.attempts_max:
+        return LateReply(None, (), open_, reason, json.dumps({"attempt": attempt, "reason": reason}))
+    due_at = now + backoff(attempt, limits) + limits.request_seconds
+    busy = {delivery.inbox for delivery in open_}
+    acked = [delivery.inbox for delivery in deliveries if delivery.state == "acked" and delivery.inbox not in busy]
+    return LateReply(due_at, tuple(dict.fromkeys(acked)), (), reason, json.dumps({"attempt": attempt, "next": due_at}))

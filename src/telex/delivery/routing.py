@@ -1,7 +1,7 @@
-"""Routing: from an address to inboxes by the roster, or a refusal that names who is there.
+"""Routing: from an address to inboxes by the roster, or a finding that lists possible recipients.
 
-An address is an agent's name, `role:qa` (one of that role takes it), `all:qa` (each of them gets it) or `*` (everyone
-else in the team). Nothing is ever put into an inbox that nobody reads.
+An address is an agent's name, `role:qa` (one agent of that role), `all:qa` (each of them) or `*` (all other members).
+No message is stored for an inbox without a reader.
 """
 
 from collections.abc import Collection
@@ -9,9 +9,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
+from telex.model.text import ROOT, nearest
 from telex.validation.authorization import normalised
 
 Route = tuple[str, ...]
@@ -36,7 +36,7 @@ def normal_address(address: str) -> str:
 
 
 def route(address: str, sender: Member, roster: Roster) -> Route | Finding:
-    """The inboxes that a (normal) address stands for."""
+    """The inboxes of a normalised address."""
     if address == EVERYONE:
         return _others(sender, roster.known(), "the team")
     if address.startswith(ALL_OF_ROLE):
@@ -50,7 +50,7 @@ def route(address: str, sender: Member, roster: Roster) -> Route | Finding:
 
 
 def role_at(address: str, roster: Roster) -> str | None:
-    """The role of whoever the address means; None for everyone and for nobody known."""
+    """The role of the recipient; None for everyone and for unknown names."""
     if address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
         role = address.split(":", 1)[1]
         return role if roster.of_role(role) else None
@@ -59,10 +59,10 @@ def role_at(address: str, roster: Roster) -> str | None:
 
 
 def inboxes_of(member: Member, roster: Roster) -> tuple[str, ...]:
-    """Where a member's messages wait: its own inbox, that of its role, and the one named like its role while nobody of
-    that very name has come."""
-    nobody = member.role in roster.default_roles and member.role not in roster.members
-    named_like_role = (member.role,) if nobody and member.role != member.name else ()
+    """The inboxes of a member: its own, that of its role, and the one named like its role while no agent of that name
+    has joined."""
+    is_free = member.role in roster.default_roles and member.role not in roster.members
+    named_like_role = (member.role,) if is_free and member.role != member.name else ()
     return (*member.inboxes, *named_like_role)
 
 
@@ -91,10 +91,8 @@ def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding
 
 
 def _unknown_role(role: str, roster: Roster) -> Finding:
-    from telex.model.suggestion import nearest
-
-    held = {member.role for member in roster.known()}  # by far the most of them, and known at once
-    taken = [one for one in roster.roles() if one in held or roster.of_role(one)]
+    held = {member.role for member in roster.known()}
+    taken = [other for other in roster.roles() if other in held or roster.of_role(other)]
     close, role = nearest(role, taken), role[: LIMITS.found_characters_max]
     whom = f"role:{close}" if close else "an agent by name, or to a role that an agent has"
     say = f"Send it to {whom}: no agent has the role {role}."
@@ -102,6 +100,6 @@ def _unknown_role(role: str, roster: Roster) -> Finding:
 
 
 def listed(names: Collection[str], limit: int = 12) -> str:
-    """What would have been right, in a finding that stays short in a large team."""
+    """`one of a, b and 3 more`, short also in a large team."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return "one of " + ", ".join(islice(names, limit)) + more

@@ -9,10 +9,10 @@ from typing import Any
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import PRIORITIES, Dialect
 from telex.dialects.timestamps import format_timestamp as format_timestamp
-from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
 from telex.model.message import Message, NewMessage
 from telex.model.roster import TELEX
+from telex.model.text import digest_of
 
 ERROR = PRIORITIES.index("ERROR")
 _ERROR_REPORT, _MESSAGE_ERROR = "ERROR_REPORT", "MESSAGE_ERROR"
@@ -26,7 +26,7 @@ def not_delivered(
     """Report to the sender that a delivery became a dead letter. None: the sender is the bus itself."""
     if message.sender == TELEX:
         return None
-    text = f"{message.type or 'message'} {message.id} to {inbox} was given up: {reason}"
+    text = f"{message.type or 'message'} {message.id} to {inbox} failed: {reason}"
     if dialect is not None and _ERROR_REPORT in dialect.types:
         error = {"timestamp": format_timestamp(now), "message": text, "source": inbox}
         tree = _envelope(dialect, new_id, message.correlation or message.id, now, message.sender)

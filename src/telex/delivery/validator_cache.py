@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from telex.validation.fast_validator import FastValidator
 
 OPENED_AFTER = 8  # messages of one pair
-LANES_MAX = 512  # pairs with a compiled validator
-PAIRS_MAX = 8 * LANES_MAX  # pairs counted that have none yet
+VALIDATORS_MAX = 512  # pairs with a compiled validator
+PAIRS_MAX = 8 * VALIDATORS_MAX  # pairs counted that have none yet
 STATUS = PRIORITIES.index("STATUS")  # the priority of plain text
 
 
@@ -64,20 +64,20 @@ class ValidatorCache:
         self.desk = desk
         self._bytes_max = desk.limits.message_bytes_max
         self._used: dict[Participants, int] = {}
-        self._open: dict[Participants, FastValidator] = {}
+        self._compiled: dict[Participants, FastValidator] = {}
         self._shared: dict[tuple[Any, ...], Callable[[bytes], Any]] = {}  # between pairs of the same roles
-        self._kinds: dict[tuple[str, str], TypeTraits] = {}
+        self._traits: dict[tuple[str, str], TypeTraits] = {}
 
     def quick(self, raw: bytes, participants: Participants) -> "CheckedMessage | None":
         """Result of the compiled validator; None: there is none, or it did not accept the message."""
-        lane = self._open.get(participants)
-        answer = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
+        validator = self._compiled.get(participants)
+        answer = validator.passes(raw) if validator is not None and len(raw) <= self._bytes_max else None
         return answer[0](answer[1]) if answer is not None else None
 
     def check(self, raw: bytes, participants: Participants) -> CheckedMessage:
-        lane = self._open.get(participants) or self._lane(participants)
-        if lane is not None and len(raw) <= self._bytes_max:
-            answer = lane.passes(raw)
+        validator = self._compiled.get(participants) or self._compile(participants)
+        if validator is not None and len(raw) <= self._bytes_max:
+            answer = validator.passes(raw)
             if answer is not None:
                 result: CheckedMessage = answer[0](answer[1])
                 return result
@@ -88,64 +88,62 @@ class ValidatorCache:
             return CheckedMessage(checked, None, NO_FACTS)
         if type_ is None:
             return CheckedMessage(checked, None, facts_in_envelope(checked.tree, dialect))
-        kind, where = self._kind(dialect, type_), _telling(dialect, type_)
-        if (
-            kind.idle is not None
-            and where is not None
-            and not IDLE[kind.action or ""].fits(get_path(where)(checked.tree))
-        ):
-            kind = kind._replace(idle=None)
-        return CheckedMessage(checked, kind, facts_in(checked.tree, dialect, type_))
+        traits, path = self._traits_of(dialect, type_), _deciding_field(dialect, type_)
+        if traits.idle is not None and path is not None:  # the topics may be none
+            is_idle = IDLE[traits.action or ""].fits(get_path(path)(checked.tree))
+            traits = traits if is_idle else traits._replace(idle=None)
+        return CheckedMessage(checked, traits, facts_in(checked.tree, dialect, type_))
 
-    def _kind(self, dialect: Dialect, type_: MessageType) -> TypeTraits:
-        type_traits = self._kinds.get((dialect.name, type_.name))
-        if type_traits is None:
-            rank = PRIORITIES.index(type_.priority)
+    def _traits_of(self, dialect: Dialect, type_: MessageType) -> TypeTraits:
+        traits = self._traits.get((dialect.name, type_.name))
+        if traits is None:
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            does = type_.deed.action if type_.deed is not None and self.desk.work else None
-            deed = does if does in CHAPTERS else None
-            type_traits = self._kinds[dialect.name, type_.name] = TypeTraits(
+            action = type_.deed.action if type_.deed is not None and self.desk.work else None
+            action = action if action in CHAPTERS else None
+            traits = self._traits[dialect.name, type_.name] = TypeTraits(
                 dialect,
                 type_,
-                rank,
+                PRIORITIES.index(type_.priority),
                 asks=asks,
                 answers=answers,
                 stands_alone=not asks and not answers,
-                replies=bool(answers) or deed == "signal",
-                action=deed,
-                idle=IDLE[deed].topics if deed in IDLE else None,
+                replies=bool(answers) or action == "signal",
+                action=action,
+                idle=IDLE[action].topics if action in IDLE else None,
             )
-        return type_traits
+        return traits
 
     def opening(self, dialect: Dialect, type_: MessageType, shape: "StructLayout") -> Callable[[Any], CheckedMessage]:
-        kind, facts, new = self._kind(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
-        where = _telling(dialect, type_) if kind.idle is not None else None
-        if where is None:
-            # As CheckedMessage(None, kind, facts) would build it, in half the time.
-            return lambda message: new(CheckedMessage, (None, kind, facts(message)))
-        said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.action or ""], kind._replace(idle=None)
-        return lambda message: new(CheckedMessage, (None, kind if idle.fits(said(message)) else busy, facts(message)))
+        traits, envelope, new = self._traits_of(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
+        path = _deciding_field(dialect, type_) if traits.idle is not None else None
+        if path is None:
+            # As CheckedMessage(None, traits, envelope) would build it, in half the time.
+            return lambda message: new(CheckedMessage, (None, traits, envelope(message)))
+        value, idle, busy = attrgetter(attribute(path, shape)), IDLE[traits.action or ""], traits._replace(idle=None)
+        return lambda message: new(
+            CheckedMessage, (None, traits if idle.fits(value(message)) else busy, envelope(message))
+        )
 
-    def _lane(self, participants: Participants) -> "FastValidator | None":
+    def _compile(self, participants: Participants) -> "FastValidator | None":
         used = self._used.pop(participants, 0) + 1
         if used < OPENED_AFTER:
             self._used[participants] = used
             if len(self._used) > PAIRS_MAX:  # evict the least recently used half
                 self._used = dict(islice(self._used.items(), PAIRS_MAX // 2, None))
             return None
-        if len(self._open) >= LANES_MAX:
-            self._open.clear()
+        if len(self._compiled) >= VALIDATORS_MAX:
+            self._compiled.clear()
             self._shared.clear()
         from telex.validation.fast_validator import FastValidator
 
-        lane = self._open[participants] = FastValidator(
+        validator = self._compiled[participants] = FastValidator(
             self.desk, **participants._asdict(), of_type=self.opening, shared=self._shared
         )
-        return lane
+        return validator
 
 
-def _telling(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
+def _deciding_field(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
     """Path of the field that decides whether the message affects the work; None: no single field does."""
     idle = IDLE.get(type_.deed.action) if type_.deed is not None else None
     if idle is None or type_.deed is None or not idle.name:

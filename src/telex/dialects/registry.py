@@ -10,7 +10,7 @@ from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.builtin.vbw_typed_2_1 import VBW_TYPED_2_1
 from telex.dialects.schema import Dialect
-from telex.model.dialect_version import AT
+from telex.model.roster import AT
 
 # The reading ladder: a full envelope says most, a flat message less, plain text nothing. Of the versions of a dialect
 # the default one comes first.

@@ -8,8 +8,8 @@ from it, so they cannot disagree. It imports little, since each cold `telex chec
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from telex.model.dialect_version import AT
 from telex.model.finding import Severity
+from telex.model.roster import AT
 
 Priority = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]
 PRIORITIES: tuple[Priority, ...] = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")  # first is first served

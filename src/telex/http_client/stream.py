@@ -15,8 +15,7 @@ from telex.http_client.transport import (
     RetryTransport,
     whole,
 )
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.protocol import CodecError, decoded, made
 from telex.protocol.verbs import EventRecord
 

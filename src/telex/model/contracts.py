@@ -1,4 +1,4 @@
-"""Contracts of plans: every revision, what was granted since, and how far each plan has come."""
+"""Contracts of plans: revisions, grants and progress."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,8 +10,6 @@ NONE: Any = MappingProxyType({})  # an empty dict that cannot be written to
 
 
 class ContractTerms(NamedTuple):
-    """What a contract says."""
-
     phase: str
     objective: str
     tasks: tuple[str, ...]
@@ -25,7 +23,7 @@ class ContractTerms(NamedTuple):
 
 class Revision(NamedTuple):
     number: int  # from 1
-    digest: str  # of the words: two revisions with one digest say the same
+    digest: str  # of the terms: equal for two revisions with equal terms
     words: ContractTerms
     id: str  # of the message
     seq: int
@@ -46,19 +44,19 @@ class WideningRequest(NamedTuple):
     kind: str  # one of WIDENING
     by: str
     at: float
-    paths: tuple[str, ...] = ()  # that it names: they are granted where the approval lists none
+    paths: tuple[str, ...] = ()  # granted where the approval lists none
 
 
 class Grant(NamedTuple):
-    """What an approval added to the contract."""
+    """Paths that an approval added to the contract."""
 
     patterns: tuple[str, ...]
-    override: bool  # it sets a forbidden path aside, and stays marked as that for ever
+    override: bool  # of a forbidden path; stays marked as such
     by: str  # who approved
     role: str
     at: float
-    request: str  # the id of the request, and
-    asked_by: str  # whose it was
+    request: str  # id of the request
+    asked_by: str
     conditions: tuple[str, ...] = ()
 
 
@@ -74,33 +72,33 @@ class Closure(NamedTuple):
 class Plan(NamedTuple):
     id: str
     revisions: tuple[Revision, ...] = ()
-    to: tuple[str, ...] = ()  # every address that it was sent to: a revision sent to one frees nobody else
+    to: tuple[str, ...] = ()  # every address that it was sent to, in any revision
     done: dict[str, CompletedTask] = NONE  # by task
     spent: int = 0  # tokens
     asks: dict[str, WideningRequest] = NONE  # by the request's id
     grants: tuple[Grant, ...] = ()
-    cycle: int = 0  # the last review; 0: there was none
+    cycle: int = 0  # number of the last review; 0: none
     approved: bool = False  # by that review
     closed: Closure | None = None  # a new contract opens it again
 
     @property
     def words(self) -> ContractTerms | None:
-        """The latest contract, which is the one that holds; None: there was never one."""
+        """Terms of the latest revision, which is in force; None: no contract was sent."""
         return self.revisions[-1].words if self.revisions else None
 
     @property
     def is_complete(self) -> bool:
-        """Is every task done? Not while nobody has said what the tasks are."""
+        """Whether every task is done. False before the first contract."""
         return bool(self.revisions) and all(map(self.done.__contains__, self.revisions[-1].words.tasks))
 
     @property
     def is_open(self) -> bool:
-        """Does its contract hold? It does until it is closed, whatever was reported."""
+        """Whether its contract is in force: until it is closed."""
         return bool(self.revisions) and self.closed is None
 
     @property
     def has_work(self) -> bool:
-        """Does its contract hold, with a task to do? One without tasks always has."""
+        """Whether its contract is in force and has an open task, or no tasks at all."""
         return self.is_open and not (self.revisions[-1].words.tasks and self.is_complete)
 
     @property
@@ -117,7 +115,7 @@ class Plan(NamedTuple):
 
 
 class PlanSummary(NamedTuple):
-    """As much of a plan as it takes to find it."""
+    """The fields of a plan that are searched."""
 
     to: tuple[str, ...]
     by: str  # who sent the latest contract
@@ -126,26 +124,26 @@ class PlanSummary(NamedTuple):
 
 
 class ContractIndex(NamedTuple):
-    """The plans that have a contract, and where to find them."""
+    """The plans that have a contract, indexed."""
 
-    open: dict[str, PlanSummary]  # by plan: those whose contract holds, in the order in which they were opened
+    open: dict[str, PlanSummary]  # by plan, in the order in which they were opened
     closed: dict[str, PlanSummary]
-    by_task: dict[str, tuple[str, ...]]  # the plans that have a task
-    asks: dict[str, tuple[str, ...]]  # by the id of a request without an answer: the plans that it may mean
+    by_task: dict[str, tuple[str, ...]]  # plans by task
+    asks: dict[str, tuple[str, ...]]  # by the id of a pending request: the plans that it may mean
 
     def find(self, plan: str) -> PlanSummary | None:
         return self.open.get(plan) or self.closed.get(plan)
 
 
 class PathVerdict(NamedTuple):
-    """May this agent write this path now?"""
+    """Whether an agent may write a path now."""
 
-    path: str  # as asked
+    path: str  # as given
     allowed: bool
-    code: str | None  # of the finding, where it may not
+    code: str | None  # of the finding, if it may not
     reason: str  # a sentence
-    plan: str | None = None  # the one that allows it, or the first that does not
-    conditions: tuple[str, ...] = ()  # of approvals: to be kept to
-    override: bool = False  # allowed although it is forbidden, since somebody set that aside
-    ask: Mapping[str, Any] | None = None  # the request to send, whole
-    ask_to: str | None = None  # and to whom
+    plan: str | None = None  # the plan that allows it, or the first that does not
+    conditions: tuple[str, ...] = ()  # of approvals
+    override: bool = False  # allowed by an override, although forbidden
+    ask: Mapping[str, Any] | None = None  # the request to send
+    ask_to: str | None = None  # its recipient

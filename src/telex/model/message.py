@@ -1,38 +1,143 @@
-"""A message as it is stored: its bytes, exactly as they came, and what the bus needs to know of them."""
+"""Messages, their deliveries and the events of the log.
 
-from typing import NamedTuple
+The tables of event kinds and delivery states are the single source for the docs and for `telex why`.
+"""
 
-from telex.model.event import Event, detail_of
+from typing import Any, Literal, NamedTuple
+
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, Member
 
 
+class Event(NamedTuple):
+    seq: int
+    at: float  # seconds since 1970, UTC
+    kind: str  # one of KINDS
+    agent: str | None = None  # who did it
+    message: int | None = None  # the message's number
+    delivery: int | None = None
+    inbox: str | None = None
+    detail: str | None = None  # JSON, by kind
+
+
+KINDS: dict[str, str] = {
+    "accepted": "the message passed every check and is stored for its recipients",
+    "refused": "the message was refused; its bytes and the findings are stored",
+    "imported": "the message was imported from another log; it is history and is not delivered",
+    "duplicate": "the same message was sent again within the deduplication window and was ignored",
+    "leased": "a reader received the message and holds it until the lease expires",
+    "translated": "the reader received the message in a dialect that it reads, or as markdown",
+    "read": "the recipient looked at the message without leasing it",
+    "extended": "the reader extended its lease",
+    "acked": "the reader has finished with the message",
+    "returned": "the reader disconnected before it had the message, or has shut down; the attempt does not count",
+    "nacked": "the reader rejected the message with a reason; it is retried",
+    "lease-expired": "the lease expired without an ack or nack; the message is retried",
+    "dead": "the last attempt failed, or the stored bytes are damaged; the sender was notified",
+    "reply-overdue": "no reply came by the deadline",
+    "request-repeated": "the request was delivered to the inbox once more",
+    "expired": "no reply came to any repetition of the request",
+    "answered": "the reply to a request arrived",
+    "retried": "a person retried a dead letter",
+    "dropped": "a person dropped a dead letter",
+    "withdrawn": "a waiting message was withdrawn, since its recipient has left",
+    "conversation-idle": "no message was sent in this conversation for `conversation_seconds`",
+    "returned-to-sender": "a waiting message was withdrawn, since its recipient has shut down; the sender was notified",
+    "joined": "an agent joined the team",
+    "left": "an agent left the team",
+    "stopped": "an agent agreed to shut down: it sends and receives no more messages",
+    "forced": "an agent that did not agree to shut down was stopped",
+    "dissolved": "every agent that was asked to shut down has stopped; the team is dissolved",
+}
+COMING_AND_GOING = ("joined", "left", "stopped", "forced")  # kinds that change a membership
+BRINGING = ("accepted", "refused", "imported")  # kinds that store a message; their number is the message's
+ELSEWHERE = ("imported", "refused")  # kinds whose time may be that of another log
+
+
+def detail_of(event: Event) -> dict[str, Any]:
+    """The parsed detail; empty where it is no JSON object, as a foreign log may have it."""
+    import json
+
+    try:
+        detail = json.loads(event.detail) if event.detail else {}
+    except (ValueError, RecursionError):
+        return {}
+    return detail if isinstance(detail, dict) else {}
+
+
+CHANGES = ("lost", "invented", "narrowed")  # kinds of changes by a translation
+
+
+def rendered_as(detail: dict[str, Any]) -> str:
+    """`build-flow STATUS_UPDATE, 2 lost, 1 invented`: text of an event `translated`, not escaped."""
+    words = [str(word) for word in (detail.get("dialect"), detail.get("type")) if word]
+    into = " ".join(words) if len(words) > 1 else "markdown"
+    if detail.get("mistake"):
+        into = f"{into}, since Telex failed to translate it ({detail['mistake']})"
+    return ", ".join([into, *(f"{detail[name]} {name}" for name in CHANGES if detail.get(name))])
+
+
+State = Literal["stored", "leased", "acked", "dead", "expired", "withdrawn"]
+STATES: tuple[State, ...] = ("stored", "leased", "acked", "dead", "expired", "withdrawn")
+OPEN: frozenset[State] = frozenset({"stored", "leased"})
+AT_ONCE = 0.0  # due by any clock: the reader's may be behind the sender's
+
+MOVES: dict[State, frozenset[State]] = {
+    "stored": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # leased, or settled late
+    "leased": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # extended, or settled
+    "acked": frozenset(),
+    "dead": frozenset({"stored", "withdrawn"}),  # a person retried or dropped it
+    "expired": frozenset({"stored", "withdrawn"}),
+    "withdrawn": frozenset(),
+}
+MEANINGS: dict[State, str] = {
+    "stored": "stored and waiting in the inbox; after a failed attempt it waits for its backoff",
+    "leased": "held by one reader until the lease expires",
+    "acked": "the reader has finished with it",
+    "dead": "every attempt failed, or its bytes are damaged; a person may retry or drop it until the record is pruned",
+    "expired": "a request to which no reply came in time",
+    "withdrawn": "dropped by a person, or its recipient has left or shut down",
+}
+
+
+class Delivery(NamedTuple):
+    seq: int  # its number in the store; older ones have lower numbers
+    message: int  # the message's number
+    inbox: str  # an agent's name, or `role:qa` for the first agent of that role
+    rank: int  # index of its priority in PRIORITIES; the lowest is served first
+    state: State
+    due_at: float  # stored: earliest lease. leased: expiry of the lease
+    attempts: int = 0  # leases so far, expired ones included
+    fence: int = 0  # goes up with every lease, so that an ack under an older lease is detected
+    holder: str | None = None  # agent of the last lease; while stored, it may still settle its expired lease
+
+
 class Message(NamedTuple):
-    seq: int  # its number in the store, which is also that of the event that brought it
-    id: str  # the sender's own, or given by Telex
+    seq: int  # its number in the store, and of the event that stored it
+    id: str  # the sender's own, or made by Telex
     at: float  # seconds since 1970, UTC
     sender: str
     role: str  # the sender's, by the roster
     to: str  # as addressed: an agent, `role:qa`, `all:qa` or `*`
-    dialect: str | None  # None: it could not be read
+    dialect: str | None  # None: it could not be parsed
     type: str | None
     rank: int  # index of its priority in PRIORITIES
     correlation: str | None
     reply_to: str | None
-    digest: bytes  # of raw, so that a changed byte is noticed
+    digest: bytes  # of raw: detects damaged bytes
     raw: bytes
-    refused: bool = False  # stored for the record, delivered to nobody
+    refused: bool = False  # recorded, not delivered
 
 
 class WorkChange(NamedTuple):
-    """What a message changes in the work: stored together with it."""
+    """Changes of the work state, stored together with the message that causes them."""
 
-    topics: tuple[str, ...] = ()  # those whose state it changes; it is stored as long as the store is
-    reports: tuple["NewMessage", ...] = ()  # messages that follow from it
-    members: tuple[tuple[Member, Event], ...] = ()  # members that change with it, and the events that say so
+    topics: tuple[str, ...] = ()  # their messages are never pruned
+    reports: tuple["NewMessage", ...] = ()  # follow-up messages
+    members: tuple[tuple[Member, Event], ...] = ()  # changed members, each with its event
 
 
 class NewMessage(NamedTuple):
-    """A message to be stored, before it has a number, and everything that must be written together with it."""
+    """A message to be stored, with everything that is written in the same transaction."""
 
     id: str
     at: float
@@ -47,32 +152,31 @@ class NewMessage(NamedTuple):
     digest: bytes
     raw: bytes
     inboxes: tuple[str, ...] = ()
-    kind: str = "accepted"  # of the event that brings it: accepted, refused or imported
+    kind: str = "accepted"  # of its event: accepted, refused or imported
     detail: str | None = None  # JSON for that event: findings, how long it took
-    answer_by: float | None = None  # it asks for an answer, due at this moment
-    answers_requests: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
-    work_change: WorkChange | None = None  # None: it has no part in the work
+    answer_by: float | None = None  # deadline of the answer that it asks for
+    answers_requests: tuple[int, ...] = ()  # numbers of pending requests that it answers
+    work_change: WorkChange | None = None
 
 
 class Rendering(NamedTuple):
-    """A message in words that its reader reads. It is made anew from the original whenever it is wanted."""
+    """A message translated for its reader. It is computed on demand."""
 
     dialect: str
-    type: str | None  # None: markdown, which everybody reads
+    type: str | None  # None: markdown
     raw: bytes
-    lost: tuple[str, ...] = ()  # where the original says something that is not in here
-    invented: tuple[str, ...] = ()  # where this says something that the original does not
-    narrowed: tuple[str, ...] = ()  # where the original says it more exactly
-    mistake: str = ""  # of Telex itself: where translating failed, so that the reader has markdown instead
+    lost: tuple[str, ...] = ()  # paths of the original that are missing here
+    invented: tuple[str, ...] = ()  # paths that the original does not have
+    narrowed: tuple[str, ...] = ()  # paths of the original with a more exact value
+    mistake: str = ""  # where the translation failed; the reader gets markdown instead
 
     @property
     def size(self) -> int:
-        """Of all that is told, about: a message of many fields is not the same in as many places."""
         return len(self.raw) + sum(map(len, (*self.lost, *self.invented, *self.narrowed)))
 
 
 class Lease(NamedTuple):
-    """A message in a reader's hands: settle it with `token` before `until`."""
+    """A leased message: settle it with `token` before `until`."""
 
     message: Message
     delivery: int
@@ -84,18 +188,16 @@ class Lease(NamedTuple):
 
     @property
     def raw(self) -> bytes:
-        """What the reader is to read."""
         return self.message.raw if self.rendering is None else self.rendering.raw
 
     @property
     def token(self) -> str:
-        """What the reader shows when it settles: which delivery, under which lease."""
+        """Delivery and fence, for ack, nack and extend."""
         return f"{self.delivery}.{self.fence}"
 
 
 def stored_inboxes(event: Event, message: Message) -> tuple[str, ...]:
-    """The inboxes that a message was stored for, by the event that stored it: it names them where the address does not
-    say them."""
+    """The inboxes that a message was stored for, from its event; the event names them where the address does not."""
     if event.detail is not None and '"inboxes"' in event.detail:
         named = detail_of(event).get("inboxes")
         if isinstance(named, list):

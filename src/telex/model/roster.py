@@ -1,18 +1,40 @@
-"""Roster of a team: names, roles and the dialects that each member reads.
-
-Without declared members the team is open: every role of the built-in dialects is a member by its own name, `human` is
-always there, and others may join. Members declared in telex.toml close it.
-"""
+"""Roster of a team: names, roles and the dialects that each member reads."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
+
+AT, PLUS = "@", "+"
+
+
+class DialectChoice(NamedTuple):
+    """Dialect, version and field names that a member reads: `vbw-typed`, `vbw-typed@2.0`, `vbw-typed@2.0+approved`."""
+
+    dialect: str
+    version: str | None = None  # None: any
+    spellings: tuple[str, ...] = ()  # later names of fields that it wants
+
+    @property
+    def name(self) -> str:
+        return self.dialect if self.version is None else self.dialect + AT + self.version
+
+    @property
+    def text(self) -> str:
+        return PLUS.join((self.name, *self.spellings))
+
+
+def choice_of(text: str) -> DialectChoice:
+    """The parsed choice; whether that dialect exists is not checked."""
+    named, *spellings = text.split(PLUS)
+    dialect, at, version = named.partition(AT)
+    return DialectChoice(dialect, version if at else None, tuple(spellings))
+
 
 HUMAN = "human"
 LEADS = frozenset({HUMAN, "lead", "orchestrator", "build-orchestrator"})  # roles that may add an agent that was stopped
-AGENT = "agent"  # role of a newcomer to an open team that gives none: it may send what needs no role
-TELEX = "telex"  # who signs reports made by the bus itself; nobody may be called so
+AGENT = "agent"  # role of a newcomer to an open team that gives none: it may send types that need no role
+TELEX = "telex"  # sender of messages of the bus itself; no member may have this name
 EVERYONE = "*"
 ONE_OF_ROLE, ALL_OF_ROLE = "role:", "all:"
 
@@ -20,7 +42,7 @@ ONE_OF_ROLE, ALL_OF_ROLE = "role:", "all:"
 class Member(NamedTuple):
     name: str  # normalised; also the name of the inbox
     role: str
-    dialects: tuple[str, ...] = ()  # what it reads, its first choice first; empty: anything
+    dialects: tuple[str, ...] = ()  # that it reads, by preference; empty: any
     declared: bool = False  # in telex.toml
     joined_at: float | None = None  # None: a member by default or declaration that has not been seen yet
     seen_at: float | None = None
@@ -29,25 +51,24 @@ class Member(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Neither left nor shut down: it may act and be written to."""
         return self.left_at is None and self.stopped_at is None
 
     def as_declared(self, declared: "Member") -> "Member":
-        """This, as telex.toml has it. What it reads may be left to itself to say when it joins."""
+        """The member with its declaration in telex.toml, which need not name dialects."""
         return self._replace(role=declared.role, dialects=declared.dialects or self.dialects, declared=True)
 
     @property
     def inboxes(self) -> tuple[str, str]:
-        """Where its messages wait: its own inbox, and the one it shares with its role."""
+        """Its own inbox, and the one it shares with its role."""
         return self.name, ONE_OF_ROLE + self.role
 
 
 class Roster(NamedTuple):
     members: Mapping[str, Member]  # by name: declared or joined
-    default_roles: tuple[str, ...] = ()  # those that are members by their own name; empty when the team is closed
+    default_roles: tuple[str, ...] = ()  # default members, by their own name; empty in a closed team
 
     def find(self, name: str) -> Member | None:
-        """The member of that (normalised) name, one by default included."""
+        """The member of that normalised name that is here, default members included."""
         member = self.members.get(name)
         if member is not None and member.is_here:
             return member
@@ -56,11 +77,11 @@ class Roster(NamedTuple):
         return None
 
     def known(self) -> list[Member]:
-        """Those who were declared or have joined, and neither left nor shut down, by name: whom a broadcast reaches."""
+        """Declared or joined members that are here, by name: the recipients of a broadcast."""
         return sorted([member for member in self.members.values() if member.is_here])
 
     def of_role(self, role: str) -> list[Member]:
-        """Everyone of that role; the one by default only where there is no other."""
+        """Members of that role that are here; the default member only where there is no other."""
         members = sorted([member for member in self.members.values() if member.role == role and member.is_here])
         default = self.find(role) if not members else None
         return members if default is None or default.role != role else [default]
@@ -69,7 +90,7 @@ class Roster(NamedTuple):
         return nearest(name, self.names())
 
     def names(self) -> list[str]:
-        """Everyone who can be written to: those known, and the defaults that have not left."""
+        """All possible recipients: known members and default members."""
         defaults = (role for role in self.default_roles if self.find(role) is not None)
         return list(dict.fromkeys([*(member.name for member in self.known()), *defaults]))
 

@@ -13,65 +13,65 @@ ATTEMPTS_MAX = 2  # interventions before a person is asked
 
 
 class TaskState(NamedTuple):
-    """Where a task may go from here. A state that leads nowhere is an end."""
+    """The allowed moves from one state. A state without moves is final."""
 
     goes_to: tuple[str, ...] = ()
-    fails_to: tuple[str, ...] = ()  # going there is a failure of this state
-    escalates_to: str | None = None  # and only once enough has failed
-    escalates_after: int = ESCALATES_AFTER  # failures of this state; of an intervention: how often it was tried
+    fails_to: tuple[str, ...] = ()  # a move there counts as a failure of this state
+    escalates_to: str | None = None  # allowed after enough failures
+    escalates_after: int = ESCALATES_AFTER  # failures of this state; of an intervention: attempts
 
     @property
     def leads_to(self) -> tuple[str, ...]:
-        """Everywhere that can be reached from here in one move, however much must have failed before."""
+        """All states one move away, with those that need failures before."""
         last = () if self.escalates_to is None else (self.escalates_to,)
         return tuple(dict.fromkeys((*self.goes_to, *self.fails_to, *last)))
 
 
 class TaskStateMachine(NamedTuple):
     states: Mapping[str, TaskState]  # in the order in which they are shown
-    first: str  # where a task is before anything was said of it
-    assigned: str  # where its assignment brings it
-    working: str  # what a failure counts for that is reported without a move
+    first: str  # state before the first message about a task
+    assigned: str  # state after its assignment
+    working: str  # state that failures without a move count for
 
     def is_end(self, state: str) -> bool:
-        return state in _learnt(self).ends
+        return state in _index_of(self).ends
 
     def is_intervention(self, state: str) -> bool:
-        """Is it where others give up to, and not the end?"""
-        return state in _learnt(self).interventions
+        """Whether other states escalate to it and it is not final."""
+        return state in _index_of(self).interventions
 
 
 class _MachineIndex(NamedTuple):
-    """What is found out once for a table: every move asks."""
+    """Lookup tables of a machine: every move needs them."""
 
-    machine: TaskStateMachine  # held, since it is known by its identity
+    machine: TaskStateMachine  # a reference, since the index is cached by its identity
     ends: frozenset[str]
     interventions: frozenset[str]
     leads_to: Mapping[str, tuple[str, ...]]
-    leads_to_at_first: Mapping[str, tuple[str, ...]]  # as long as not enough has failed
+    leads_to_at_first: Mapping[str, tuple[str, ...]]  # before enough failures
 
 
-_KNOWN: dict[int, _MachineIndex] = {}
-_KNOWN_MAX = 100
+_INDEXES: dict[int, _MachineIndex] = {}
+_INDEXES_MAX = 100
 
 
-def _learnt(machine: TaskStateMachine) -> _MachineIndex:
-    machine_index = _KNOWN.get(id(machine))
-    if machine_index is not None:
-        return machine_index
+def _index_of(machine: TaskStateMachine) -> _MachineIndex:
+    index = _INDEXES.get(id(machine))
+    if index is not None:
+        return index
     states = machine.states
     ends = frozenset([name for name, task_state in states.items() if not task_state.leads_to])
     last = frozenset([task_state.escalates_to for task_state in states.values() if task_state.escalates_to is not None])
     at_first = {
         name: tuple(dict.fromkeys((*task_state.goes_to, *task_state.fails_to))) for name, task_state in states.items()
     }
-    machine_index = _MachineIndex(
+    index = _MachineIndex(
         machine, ends, last - ends, {name: task_state.leads_to for name, task_state in states.items()}, at_first
     )
-    if len(_KNOWN) >= _KNOWN_MAX:
-        _KNOWN.clear()
-    _KNOWN[id(machine)] = machine_index
-    return machine_index
+    if len(_INDEXES) >= _INDEXES_MAX:
+        _INDEXES.clear()
+    _INDEXES[id(machine)] = index
+    return index
 
 
 _WORK = ("planning", "in_progress", "quality_review", "committing")
@@ -106,44 +106,44 @@ def _name(text: str) -> str:
     return "_".join(text.casefold().replace("-", " ").replace("_", " ").split())
 
 
-_NAME_CHARACTERS = 64  # longer than any name of a state; nobody makes us remember anything longer
+_NAME_CHARACTERS = 64  # longer than any name of a state; longer texts are not cached
 _short_name = lru_cache(1_000)(_name)
 
 
-# --- where a task stands ----------------------------------------------------------------------------------------------
+# --- status of a task -------------------------------------------------------------------------------------------------
 
 
 class TaskStep(NamedTuple):
-    """One thing that happened to a task."""
+    """One event in the history of a task."""
 
     does: Literal["assign", "move", "fail"]
-    id: str  # of the message that says so
+    id: str  # of the message
     at: float
     by: str
-    came_from: str = ""  # of a move, as names of states are compared
+    came_from: str = ""  # of a move, normalised
     goes_to: str = ""
     reason: str = ""
-    whom: str = ""  # to whom it was assigned; who failed
+    whom: str = ""  # assignee, or the agent that failed
 
 
 class TaskStatus(NamedTuple):
     state: str
-    placed: bool  # False: nobody has said where it is, so that its first move will be taken at its word
-    failed: Mapping[str, tuple[TaskStep, ...]]  # by state: the failures that count at present
-    attempts: Mapping[str, int]  # by intervention: how often it was tried
+    placed: bool  # False: its state is unknown, so its first move may start anywhere
+    failed: Mapping[str, tuple[TaskStep, ...]]  # by state: the failures that count now
+    attempts: Mapping[str, int]  # by intervention
 
     def failures(self, state: str) -> int:
         return len(self.failed.get(state, ()))
 
 
 class TaskHistory(list[TaskStep]):
-    """The steps of a task, with its status when it was last asked for: every move asks."""
+    """The steps of a task, with its cached status."""
 
     __slots__ = ("_known",)
 
     def __init__(self, steps: Iterable[TaskStep] = ()) -> None:
         super().__init__(steps)
-        self._known: tuple[TaskStateMachine, int, TaskStatus] | None = None  # by which table, after how many steps
+        self._known: tuple[TaskStateMachine, int, TaskStatus] | None = None  # machine, number of steps, status
 
     def copy(self) -> Self:
         copied = type(self)(self)
@@ -161,13 +161,12 @@ class TaskHistory(list[TaskStep]):
 
 
 def standing(machine: TaskStateMachine, steps: Sequence[TaskStep]) -> TaskStatus:
-    """Where these steps have brought a task. Any steps do: those of another table are taken as they come."""
+    """Status of a task after these steps, which may be of another table."""
     history = steps if isinstance(steps, TaskHistory) else TaskHistory(steps)
     return history.standing(machine)
 
 
 def _after(machine: TaskStateMachine, stands: TaskStatus, step: TaskStep) -> TaskStatus:
-    """One step on."""
     state, placed, failed, attempts = stands
     if step.does == "assign":
         state = machine.assigned if state == machine.first else state
@@ -177,7 +176,7 @@ def _after(machine: TaskStateMachine, stands: TaskStatus, step: TaskStep) -> Tas
         return TaskStatus(state, placed, _with(failed, machine.working, step), attempts) if counts else stands
     came_from, goes_to = step.came_from, step.goes_to
     if machine.is_intervention(came_from):
-        failed = {}  # whoever stepped in has made a new beginning
+        failed = {}  # an intervention resets the failures
     elif came_from in machine.states and goes_to in machine.states[came_from].fails_to:
         failed = _with(failed, came_from, step)
     if machine.is_intervention(goes_to):
@@ -190,28 +189,28 @@ def _with(failed: Mapping[str, tuple[TaskStep, ...]], state: str, step: TaskStep
 
 
 def may_escalate(machine: TaskStateMachine, stands: TaskStatus, state: str) -> bool:
-    """Has enough failed there?"""
+    """Whether the failures in that state allow an escalation."""
     task_state = machine.states[state]
     tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
     return task_state.escalates_to is not None and tried >= task_state.escalates_after
 
 
 def moves(machine: TaskStateMachine, stands: TaskStatus, state: str | None = None) -> tuple[str, ...]:
-    """Where the task may go now, from the state it is in, or from another that it may as well be in."""
+    """The states that the task may move to now, from its own state or from the given one."""
     state = stands.state if state is None else state
     if state not in machine.states:
         return ()
-    machine_index = _learnt(machine)
+    index = _index_of(machine)
     enough = machine.states[state].escalates_to is None or may_escalate(machine, stands, state)
-    return machine_index.leads_to[state] if enough else machine_index.leads_to_at_first[state]
+    return index.leads_to[state] if enough else index.leads_to_at_first[state]
 
 
 def ends_reached(machine: TaskStateMachine, state: str) -> frozenset[str]:
-    """The ends that a task can come to from there."""
+    """The final states that can be reached from there."""
     seen, left = {state}, [state]
     while left:
         for other in machine.states[left.pop()].leads_to:
             if other not in seen:
                 seen.add(other)
                 left.append(other)
-    return frozenset(one for one in seen if machine.is_end(one))
+    return frozenset(name for name in seen if machine.is_end(name))

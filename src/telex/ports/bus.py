@@ -3,18 +3,14 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from telex.model.delivery import Delivery
-from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, NewMessage, Rendering
+from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownReport
-    from telex.model.stall import Stall
+    from telex.model.work import Escalation, ShutdownReport, Stall
 
 
 class Receipt(NamedTuple):

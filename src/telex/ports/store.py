@@ -9,9 +9,19 @@ rejected when that state has changed. Every verb is atomic for each item. An imp
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from telex.model.delivery import OPEN, STATES, Delivery, State
-from telex.model.event import COMING_AND_GOING, ELSEWHERE, KINDS, Event
-from telex.model.message import Lease, Message, NewMessage
+from telex.model.message import (
+    COMING_AND_GOING,
+    ELSEWHERE,
+    KINDS,
+    OPEN,
+    STATES,
+    Delivery,
+    Event,
+    Lease,
+    Message,
+    NewMessage,
+    State,
+)
 from telex.model.roster import Member
 
 P = ParamSpec("P")

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, Literal, Union, get_args, get_origin
 
 from telex.model.finding import Finding
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.protocol.codec import FOUND_CHARACTERS_MAX, CodecError, made, optional, shown, type_hints
 from telex.protocol.verbs import Argument
 

@@ -8,9 +8,7 @@ import inspect
 from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from telex.model.delivery import Delivery
-from telex.model.event import Event
-from telex.model.message import Message, Rendering
+from telex.model.message import Delivery, Event, Message, Rendering
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.protocol.codec import is_value, type_hints
@@ -163,8 +161,7 @@ def summary(name: str) -> str:
 def work_state_kinds() -> dict[str, Any]:
     """The type of a topic of each kind."""
     from telex.model.contracts import ContractIndex, Plan
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownState
+    from telex.model.work import Escalation, ShutdownState
     from telex.work import actions
     from telex.work.approvals import Approval
     from telex.work.blockers import Blocker

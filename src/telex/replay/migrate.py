@@ -11,15 +11,15 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
-from telex.model.digest import digest_of
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS, Limits
+from telex.model.text import digest_of
 from telex.record import InvalidLine
 from telex.replay.reader import SENT, Form, LogEntry, form_of, line_reader
-from telex.translation.result import MessageHeader, NoCounterpart, Translation
+from telex.translation.envelope import MessageHeader, NoCounterpart, Translation
 from telex.translation.translate import header_of, translate
 from telex.validation.check import CheckPolicy, CheckResult, check
 

@@ -4,9 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from telex.dialects.schema import Dialect
-from telex.model.delivery import AT_ONCE, MOVES, Delivery, State
-from telex.model.event import COMING_AND_GOING, Event, detail_of
-from telex.model.message import Message, stored_inboxes
+from telex.model.message import (
+    AT_ONCE,
+    COMING_AND_GOING,
+    MOVES,
+    Delivery,
+    Event,
+    Message,
+    State,
+    detail_of,
+    stored_inboxes,
+)
 from telex.model.roster import Member
 from telex.work import reducer
 

@@ -11,9 +11,8 @@ import apsw
 
 from telex.dialects.registry import VERSIONS
 from telex.errors import StoreError
-from telex.model.digest import digest_of
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
+from telex.model.text import digest_of
 from telex.stores.disk import refuse_links
 from telex.stores.sqlite.connection import SUFFIXES, store_error
 from telex.stores.sqlite.schema import APPLICATION_ID, EVENT, MESSAGE, VERSION, event_and_message

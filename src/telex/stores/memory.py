@@ -14,9 +14,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
-from telex.model.event import Event
-from telex.model.message import Lease, Message, NewMessage, WorkChange
+from telex.model.message import AT_ONCE, MOVES, OPEN, Delivery, Event, Lease, Message, NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import (
     CONVERSATION_BYTES,

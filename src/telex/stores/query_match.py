@@ -3,9 +3,7 @@
 from functools import lru_cache
 from unicodedata import category, normalize
 
-from telex.model.delivery import Delivery
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Delivery, Event, Message, detail_of
 from telex.model.roster import TELEX
 from telex.ports.store import DeliveryQuery, PendingRequest, Query, RequestQuery
 

@@ -2,7 +2,7 @@
 
 import json
 
-from telex.model.delivery import AT_ONCE
+from telex.model.message import AT_ONCE
 from telex.ports.store import (
     LeaseRequest,
     Query,

@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from telex.model.delivery import AT_ONCE
-from telex.model.event import Event
-from telex.model.message import Lease, Message, WorkChange
+from telex.model.message import AT_ONCE, Event, Lease, Message, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import (
     Changes,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from telex.model.digest import digest_of
 from telex.model.message import Message, NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import (
     AppendResult,
     ConversationPage,

@@ -4,10 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from telex.model.delivery import Delivery
-from telex.model.digest import digest_of
-from telex.model.event import Event
-from telex.model.message import Lease, NewMessage
+from telex.model.message import Delivery, Event, Lease, NewMessage
+from telex.model.text import digest_of
 from telex.ports.store import (
     DeliveryQuery,
     EarlierMessage,

@@ -3,9 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, TypeVar, cast
 
-from telex.model.delivery import Delivery
-from telex.model.event import Event
-from telex.model.message import Message, NewMessage
+from telex.model.message import Delivery, Event, Message, NewMessage
 from telex.model.roster import Member
 from telex.ports.store import (
     Cache,

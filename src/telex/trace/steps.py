@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from telex.dialects.schema import PRIORITIES
-from telex.model.event import BRINGING, Event, detail_of, rendered_as
+from telex.model.message import BRINGING, Event, detail_of, rendered_as
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
 from telex.ports.bus import MessageHistory
 from telex.trace.text import REASON_MAX, TYPE_MAX, brief, lasting, moment, name_of, offset

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from unicodedata import combining, east_asian_width
 
-from telex.model.escape import shown
+from telex.model.text import shown
 
 NAME_MAX, TYPE_MAX, REASON_MAX = 64, 64, 240  # characters; `telex why` has the rest
 _DAY_SECONDS = 86_400

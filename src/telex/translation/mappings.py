@@ -6,7 +6,7 @@ from typing import NamedTuple
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Semantics, kind_at
-from telex.model.json_path import path_of
+from telex.model.text import path_of
 from telex.translation.mapping import Body, FromSlot, MinimumValue, Sum, TypeMapping, Worth
 from telex.translation.mapping_build_flow import BUILD_FLOW_ROWS
 from telex.translation.mapping_signal_md import SIGNAL_MD_ROWS

@@ -7,7 +7,7 @@ most readers are agents and see the escapes.
 
 import re
 
-from telex.model.escape import shown
+from telex.model.text import shown
 
 _ACTIVE = re.compile(
     r"""\\(?=[!-/:-@\[-`{-~]|$)            # an escape, or a forced line end

@@ -21,7 +21,7 @@ from telex.dialects.schema import (
     has_to_be_chosen,
     kind_at,
 )
-from telex.model.json_path import join, path_of
+from telex.model.text import join, path_of
 from telex.translation.kind_conversion import Way, fits, way, written
 from telex.translation.mapping import TypeMapping
 from telex.translation.mapping_plan import (

@@ -4,7 +4,7 @@ from typing import Any
 
 from telex.dialects.schema import ListOf, Tree
 from telex.dialects.timestamps import format_timestamp
-from telex.model.json_path import join, path_of, within
+from telex.model.text import join, path_of, within
 from telex.translation import markdown_sections
 from telex.translation.envelope import address, correlate, envelope
 from telex.translation.kind_conversion import canonical

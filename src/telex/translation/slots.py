@@ -23,7 +23,7 @@ from telex.dialects.schema import (
     has_to_be_chosen,
     kind_at,
 )
-from telex.model.json_path import path_of
+from telex.model.text import path_of
 from telex.translation.kind_conversion import Values
 from telex.translation.mapping import MinimumValue, TypeMapping
 

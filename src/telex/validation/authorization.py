@@ -7,9 +7,8 @@ another name in the message is refused, and the authenticated sender must be amo
 from telex.dialects.blanks import is_blank
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity
-from telex.model.json_path import ROOT, path_of
 from telex.model.roster import AGENT, ALL_OF_ROLE, HUMAN, ONE_OF_ROLE
-from telex.model.suggestion import nearest
+from telex.model.text import ROOT, nearest, path_of
 
 EVERYONE = "*"
 

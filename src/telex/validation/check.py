@@ -11,8 +11,8 @@ from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessag
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity, first_findings, refusals
-from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
+from telex.model.text import ROOT, join
 from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
 from telex.validation.fields import ValidationResult, validate, validate_envelope
 

@@ -13,7 +13,7 @@ from telex.dialects.schema import Boolean, Integer, Kind, Number, OneOf, Text, T
 from telex.dialects.timestamps import parse_timestamp
 from telex.model.finding import Finding, Severity
 from telex.model.limits import Limits
-from telex.model.suggestion import folded, nearest
+from telex.model.text import folded, nearest
 from telex.validation import scalars
 
 

@@ -25,8 +25,7 @@ from telex.dialects.schema import (
     Timestamp,
     Tree,
 )
-from telex.model.json_path import join, within
-from telex.model.suggestion import nearest
+from telex.model.text import join, nearest, within
 from telex.validation import scalars
 from telex.validation.field_values import ValueChecker
 

@@ -12,8 +12,8 @@ from telex.dialects.blanks import blank
 from telex.dialects.parse.layout import laid_out
 from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Tree
 from telex.model.finding import Finding, first_findings
-from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS, Limits
+from telex.model.text import ROOT, path_of
 from telex.validation.field_walker import FieldWalker
 from telex.validation.rules import relate, relations_of, sections_needed
 

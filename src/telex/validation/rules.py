@@ -10,7 +10,7 @@ from telex.dialects.blanks import blank_for
 from telex.dialects.rule_evaluation import compile_for_tree, get_path, set_path
 from telex.dialects.rule_language import compared, names, parse
 from telex.dialects.schema import Dialect, HardRule, MessageType, Tree
-from telex.model.json_path import path_of, within
+from telex.model.text import path_of, within
 from telex.validation.field_walker import FieldWalker
 
 TYPES_REMEMBERED_MAX = 1_000

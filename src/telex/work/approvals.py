@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 from telex.delivery.routing import listed, normal_address
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
-from telex.model.suggestion import LATEST_MAX, nearest
+from telex.model.text import LATEST_MAX, ROOT, nearest, path_of
 from telex.validation.authorization import has_no_words
 from telex.work.decisions import (
     APPROVED,

@@ -2,17 +2,17 @@
 Each of those further messages also has a topic of its own, so that an answer to it finds the escalation.
 
 Any message of the current level answers an escalation, plain text included. So the answer is the event `answered` of
-the messages here, and `delivery/escalation_chain.py` combines both.
+the messages here, and `bus/escalate.py` combines both.
 """
 
 from collections.abc import Iterator
 
-from telex.delivery.escalation_chain import above
 from telex.delivery.routing import role_at
-from telex.model.escalation import Escalation, EscalationLevel
+from telex.dialects.schema import Dialect, MessageType, OneOf, kind_at
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
 from telex.model.roster import HUMAN, TELEX, Roster
+from telex.model.text import ROOT
+from telex.model.work import Escalation, EscalationLevel
 from telex.validation.authorization import normalised
 from telex.work.id_reuse import id_reused
 from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
@@ -29,6 +29,25 @@ def topic_of(id_: str) -> str:
 def topics_of_step(id_: str) -> tuple[str, str]:
     """The topics that a message of an escalation may have: as its first, or as a further level."""
     return topic_of(id_), f"{CLIMB}:{id_}"
+
+
+def above(dialect: Dialect, type_: MessageType, level: str) -> Iterator[str]:
+    """The levels above this one, nearest first: along the dialect's chain, or in the order of its type's values."""
+    if dialect.chain:
+        seen = {level}
+        while (over := dialect.chain.get(level)) is not None and over not in seen:
+            yield over
+            level = over
+            seen.add(over)
+        return
+    levels = _levels(dialect, type_)
+    yield from levels[levels.index(level) + 1 :] if level in levels else levels[-1:]
+
+
+def _levels(dialect: Dialect, type_: MessageType) -> tuple[str, ...]:
+    assert type_.deed is not None
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.field_map["level"]))
+    return field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
 
 
 def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:

@@ -5,8 +5,8 @@ use would take the answers of the first. Tasks and plans are named by hand, and 
 """
 
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS
+from telex.model.text import ROOT, path_of
 from telex.work.view import WorkMessage
 
 

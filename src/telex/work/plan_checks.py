@@ -6,9 +6,8 @@ from functools import partial
 from telex.dialects.schema import Dialect, MessageType, OneOf, kind_at
 from telex.model.contracts import ContractIndex, Grant, Plan, Revision
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
 from telex.model.roster import Roster
-from telex.model.suggestion import LATEST_MAX, nearest
+from telex.model.text import LATEST_MAX, ROOT, nearest
 from telex.validation.contracts import (
     ASKING,
     FORBIDDEN,

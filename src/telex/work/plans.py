@@ -20,7 +20,7 @@ from telex.model.contracts import (
     Revision,
     WideningRequest,
 )
-from telex.model.digest import digest_of
+from telex.model.text import digest_of
 from telex.work.contract_checks import check_contract
 from telex.work.decisions import for_dispatches
 from telex.work.plan_checks import check_answer, check_close, check_files, check_progress, check_request, check_review

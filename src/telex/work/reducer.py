@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from telex.dialects.schema import Dialect
-from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.model.roster import Member
 from telex.work.actions import CHAPTERS, FOLDS, IN_PLACE
 from telex.work.rule_set import Book, DraftMessage, Fold, RuleContext, Topics, WorkRules, nothing

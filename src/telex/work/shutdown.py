@@ -8,8 +8,8 @@ from telex.delivery.routing import inboxes_of
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.roster import Member, Roster
-from telex.model.shutdown import NO_SHUTDOWNS, TOPIC, ShutdownAnswer, ShutdownRequest, ShutdownState
-from telex.model.suggestion import LATEST_MAX, nearest
+from telex.model.text import LATEST_MAX, nearest
+from telex.model.work import NO_SHUTDOWNS, TOPIC, ShutdownAnswer, ShutdownRequest, ShutdownState
 from telex.work.id_reuse import id_reused
 from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage

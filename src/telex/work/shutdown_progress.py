@@ -6,7 +6,7 @@ The roster may be a little behind the work state, never ahead of it: the work st
 from collections.abc import Container, Iterator
 
 from telex.model.roster import HUMAN, Member, Roster
-from telex.model.shutdown import MemberShutdown, ShutdownRequest, ShutdownState
+from telex.model.work import MemberShutdown, ShutdownRequest, ShutdownState
 from telex.work.shutdown import was_asked
 
 

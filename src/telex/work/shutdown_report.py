@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from telex.delivery.validator_cache import STATUS
 from telex.dialects.registry import PLAIN
-from telex.model.digest import digest_of
-from telex.model.event import Event
-from telex.model.message import NewMessage, WorkChange
+from telex.model.message import Event, NewMessage, WorkChange
 from telex.model.roster import TELEX, Member
-from telex.model.shutdown import UNSETTLED, MemberShutdown
+from telex.model.text import digest_of
+from telex.model.work import UNSETTLED, MemberShutdown
 
 ENDS = UNSETTLED | {"approved"}
 

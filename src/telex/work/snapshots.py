@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from telex.model.digest import DIGEST_BYTES, digest_of
+from telex.model.text import DIGEST_BYTES, digest_of
 
 FOLDS_VERSION = 6  # goes up whenever a fold gives another state for the same messages
 LONG = 200  # messages folded at once after which a snapshot pays

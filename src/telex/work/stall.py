@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
-from telex.model.stall import Deadlock, Remedy, Stall, Wait
+from telex.model.work import Deadlock, Remedy, Stall, Wait
 
 WAITERS_MIN = 2  # one that a single other waits for is nothing to point at
 NAMES_MAX = 12  # of a knot or of those who wait that are listed

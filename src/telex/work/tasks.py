@@ -13,7 +13,6 @@ from telex.dialects.schema import MessageType
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
-from telex.model.suggestion import LATEST_MAX, nearest
 from telex.model.task_states import (
     TASK_STATES,
     TaskHistory,
@@ -25,6 +24,7 @@ from telex.model.task_states import (
     standing,
     state_name,
 )
+from telex.model.text import LATEST_MAX, nearest
 from telex.work.actions import DECIDING
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
 from telex.work.decisions import REJECTED, decision_of, for_dispatches

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
+from telex.model.text import ROOT
 from telex.work.approvals import Approval, ApprovalRequest, answering, may_answer, may_not
 from telex.work.view import WorkMessage
 

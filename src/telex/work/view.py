@@ -9,9 +9,8 @@ from telex.dialects.builtin.signal_md_1_1 import ROUTE, route_in
 from telex.dialects.field_access import get_path
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.timestamps import parse_timestamp
-from telex.model.event import Event, detail_of
-from telex.model.json_path import path_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
+from telex.model.text import path_of
 from telex.work.actions import CHAPTERS
 
 UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from telex.dialects.blanks import is_blank
 from telex.dialects.parse.layout import laid_out
 from telex.dialects.schema import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
-from telex.model.dialect_version import AT
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT, join
-from telex.model.suggestion import nearest
+from telex.model.roster import AT
+from telex.model.text import ROOT, join, nearest
 
 ENVELOPE_FIELDS_MIN = 3  # fewer shared names are chance
 _AT_TYPE = join(ROOT, TYPE)

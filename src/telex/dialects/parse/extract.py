@@ -14,7 +14,7 @@ from telex.dialects.parse.json import ParsedJson, read_json
 from telex.dialects.parse.unwrap import after_blanks, note, odd_blanks, odd_edges, prose, several
 from telex.dialects.schema import TYPE
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
+from telex.model.text import ROOT
 
 IsOurs = Callable[[Any], bool]
 

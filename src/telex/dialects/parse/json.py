@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT, join
 from telex.model.limits import Limits
+from telex.model.text import ROOT, join
 
 COMMAS_MAX = 50  # trailing commas fixed before giving up
 _DIGITS_MAX = 20  # a 64-bit integer has at most this many characters

@@ -5,7 +5,7 @@ from typing import Any
 from telex.dialects.parse.json import read_json
 from telex.dialects.schema import TYPE, Anything, Dialect, Field, Group, MapOf, MessageType, Tree
 from telex.model.finding import Finding
-from telex.model.json_path import path_of
+from telex.model.text import path_of
 
 
 def laid_out(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, list[Finding]]:

@@ -15,8 +15,8 @@ from telex.dialects.parse.unwrap import note, odd_blanks, unwrap
 from telex.dialects.registry import BUILT_IN, PLAIN, versions_of
 from telex.dialects.schema import TYPE, Dialect, Form, Tree
 from telex.model.finding import Finding, refusals
-from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS, Limits
+from telex.model.text import ROOT, path_of
 
 Outcome = Literal["message", "plain", "control", "unreadable"]
 

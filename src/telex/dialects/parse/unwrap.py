@@ -7,8 +7,8 @@ import re
 from typing import NamedTuple
 
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT
 from telex.model.limits import Limits
+from telex.model.text import ROOT
 
 _INVISIBLE = "\ufeff\u200b\u2060"  # byte-order mark, zero-width space, word joiner: pasted, never meant
 # Matched at one place only: searched for, it would look at a hostile text over and over. A quoted value may hold a >.

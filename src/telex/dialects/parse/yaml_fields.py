@@ -12,8 +12,8 @@ import yaml
 
 from telex.dialects.parse.front_matter import PlainScalar, Value
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT, join
 from telex.model.limits import Limits
+from telex.model.text import ROOT, join
 
 # The C parser is ten times as fast; a PyYAML built without it reads the same but for rare tabs.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

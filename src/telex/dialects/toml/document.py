@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.toml.line_numbers import NESTING_MAX, Path, line_of
 from telex.model.limits import LIMITS
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 
 FLAWS_MAX = LIMITS.findings_max
 _CHOICES_SHOWN_MAX = 12

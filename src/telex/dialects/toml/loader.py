@@ -17,7 +17,7 @@ from telex.dialects.toml.line_numbers import NESTING_MAX, scan
 from telex.dialects.toml.semantics import with_semantics
 from telex.dialects.toml.types import check_roles, read_common_rules, read_roles, read_types, with_examples, with_rules
 from telex.dialects.toml.values import broken_rules
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 
 __all__ = ["LoadedDialect", "TomlProblem", "declare", "show"]
 

@@ -39,7 +39,7 @@ from telex.dialects.schema import (
 )
 from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.toml.document import TomlValue, shown
-from telex.model.json_path import path_of
+from telex.model.text import path_of
 
 ITEMS_MAX = 200  # of one list or object
 EACH = "[]"

@@ -6,8 +6,8 @@ The progress of each is a mark: the number of the last message or event it has p
 import json
 from itertools import takewhile
 
-from telex.model.digest import number_of
-from telex.model.event import Event
+from telex.model.message import Event
+from telex.model.text import number_of
 from telex.stores.sqlite.caches import IDS, INDEXED, put_in
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.reads import CORRELATION, TOLD

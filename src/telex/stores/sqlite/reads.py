@@ -8,11 +8,9 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from telex.model.delivery import OPEN, STATES, Delivery, State
-from telex.model.digest import number_of
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import OPEN, STATES, Delivery, Event, Message, State
 from telex.model.roster import TELEX, Member
+from telex.model.text import number_of
 from telex.ports.store import (
     CONVERSATION_BYTES,
     LATEST_MESSAGES,

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from telex.errors import StoreError
-from telex.model.delivery import AT_ONCE, MOVES, OPEN
-from telex.model.digest import number_of
-from telex.model.event import Event
-from telex.model.message import Lease, NewMessage, WorkChange
+from telex.model.message import AT_ONCE, MOVES, OPEN, Event, Lease, NewMessage, WorkChange
 from telex.model.roster import Member
+from telex.model.text import number_of
 from telex.ports.store import ROSTER, EarlierMessage, LeaseRequest, PendingRequest, Settlement, SettleResult
 from telex.stores.sqlite.caches import INDEXED, InboxQuota, PrefetchResult, RecentIds, put_in
 from telex.stores.sqlite.connection import SqliteConnection

@@ -4,11 +4,10 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-from telex.model.dialect_version import AT
 from telex.model.finding import Finding, refusals
-from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
-from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
+from telex.model.roster import ALL_OF_ROLE, AT, EVERYONE, ONE_OF_ROLE
+from telex.model.text import ROOT
 from telex.project import find_settings
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
 from telex.surfaces.cli.output import (

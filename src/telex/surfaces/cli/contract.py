@@ -16,7 +16,7 @@ from telex.surfaces.cli.output import Screen, did_you_mean, finding_lines, print
 from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp, stamped
 from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
 from telex.validation.authorization import normalised
-from telex.work.compose import HeaderFields, compose
+from telex.work.reducer import HeaderFields, compose
 
 if TYPE_CHECKING:
     from telex.client import SyncBus

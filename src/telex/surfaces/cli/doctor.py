@@ -13,7 +13,7 @@ from telex.surfaces.cli.render import fields, print_one
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 
 if TYPE_CHECKING:
-    from telex.bus.merge import MergeReport
+    from telex.bus.queries import MergeReport
     from telex.stores.doctor import DoctorCheck
 
 MERGED = "-merged"  # suffix of a merged .telex folder
@@ -90,7 +90,7 @@ def _merge(other: str, store: str | None, as_json: bool) -> int:
 
 def _copied(path: str, store: str | None) -> "MergeReport":
     from telex.bus.local import LocalBus
-    from telex.bus.merge import merge
+    from telex.bus.queries import merge
     from telex.client import run_sync
 
     with opened(store) as this, opened(f"sqlite:{path}") as other:

@@ -7,8 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from telex.model.event import KINDS, Event, detail_of, rendered_as
-from telex.model.message import Message, NewMessage
+from telex.model.message import KINDS, Event, Message, NewMessage, detail_of, rendered_as
 from telex.ports.store import Query
 from telex.record import KINDS as LOG_KINDS
 from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records

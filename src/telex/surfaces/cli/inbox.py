@@ -8,10 +8,9 @@ import click
 
 from telex.dialects.schema import PRIORITIES
 from telex.errors import NotAMember, NotFound
-from telex.model.delivery import Delivery
-from telex.model.message import Message, Rendering
+from telex.model.message import Delivery, Message, Rendering
 from telex.model.roster import HUMAN
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.connection import opened_if_there, opened_to_look, settings_here, store_missing
 from telex.surfaces.cli.options import (
     BUS,

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from telex.dialects.blanks import CLOSING, OPENING, is_blank
-from telex.model.escape import shown as shown  # every surface takes it from here
+from telex.dialects.write import CLOSING, OPENING, is_blank
 from telex.model.finding import Finding, Severity
-from telex.model.json_path import ROOT, join
-from telex.model.suggestion import nearest
+from telex.model.text import ROOT, join, nearest
+from telex.model.text import shown as shown  # every surface takes it from here
 
 if TYPE_CHECKING:
     from telex.dialects.schema import Dialect, Tree

@@ -13,8 +13,7 @@ import click
 
 from telex.dialects.schema import PRIORITIES
 from telex.model.contracts import Plan
-from telex.model.event import COMING_AND_GOING, Event
-from telex.model.message import Message
+from telex.model.message import COMING_AND_GOING, Event, Message
 from telex.model.roster import Member
 from telex.model.task_states import TASK_STATES, TaskStateMachine, standing
 from telex.ports.store import Query

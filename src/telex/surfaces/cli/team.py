@@ -9,7 +9,7 @@ import click
 
 from telex.model.finding import Finding
 from telex.model.roster import roster_of
-from telex.model.shutdown import TOPIC, UNSETTLED, MemberShutdown, ShutdownReport
+from telex.model.work import TOPIC, UNSETTLED, MemberShutdown, ShutdownReport
 from telex.ports.bus import Presence
 from telex.surfaces.cli.connection import (
     AGENT,
@@ -153,7 +153,7 @@ def _presence_facts(presence: Presence) -> dict[str, Any]:
 def _shutdown_in_progress(roster: list[Presence], shutdowns: dict[str, Any], now: float) -> list[str]:
     if not shutdowns:
         return []
-    from telex.work.shutdown_progress import in_progress
+    from telex.work.shutdown import in_progress
 
     members = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))
     calls = [member.call for member in members if member.state in UNSETTLED and member.call is not None]

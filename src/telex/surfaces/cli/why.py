@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from telex.model.escalation import waits_for_ever
-from telex.model.event import detail_of, rendered_as
-from telex.model.message import Message, Rendering
+from telex.model.message import Message, Rendering, detail_of, rendered_as
+from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import opened_to_look
 from telex.surfaces.cli.events import event_text, finding_texts, reasons

@@ -14,11 +14,10 @@ from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 
-from telex.model.event import detail_of
 from telex.model.finding import Finding
-from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
-from telex.model.message import Lease, Message
+from telex.model.message import Lease, Message, detail_of
+from telex.model.text import ROOT, join
 from telex.ports.bus import MessageHistory
 from telex.ports.environment import TRACEPARENT, as_traceparent
 from telex.protocol import decoded, made, plain

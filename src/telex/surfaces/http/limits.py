@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import App, HttpResponse, Receive, ResponseSender, Scope, Send, TaskWatch
 from telex.surfaces.http.auth import is_loopback

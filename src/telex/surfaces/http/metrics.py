@@ -13,8 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 
 from telex import __version__
 from telex.errors import StoreError
-from telex.model.event import Event, detail_of
-from telex.model.message import Message
+from telex.model.message import Event, Message, detail_of
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.surfaces.http import asgi

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import NotFound
-from telex.model.event import BRINGING, detail_of
-from telex.model.message import Message, Rendering
+from telex.model.message import BRINGING, Message, Rendering, detail_of
 from telex.model.roster import ONE_OF_ROLE
 from telex.ports.bus import Bus, MessageHistory
 from telex.ports.store import Query

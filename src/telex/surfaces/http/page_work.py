@@ -4,17 +4,25 @@ from typing import Any
 
 from telex.dialects.schema import Dialect
 from telex.model.contracts import Plan
-from telex.model.escalation import Escalation, waits_for_ever
-from telex.model.event import detail_of
+from telex.model.message import detail_of
 from telex.model.roster import ONE_OF_ROLE, TELEX, Member, roster_of
-from telex.model.shutdown import NO_SHUTDOWNS, STATES, TOPIC, UNSETTLED, MemberShutdown, ShutdownState
+from telex.model.work import (
+    NO_SHUTDOWNS,
+    STATES,
+    TOPIC,
+    UNSETTLED,
+    Escalation,
+    MemberShutdown,
+    ShutdownState,
+    waits_for_ever,
+)
 from telex.ports.bus import Bus
 from telex.surfaces.http.page_message import kind_of, read_tree, text_of
 from telex.surfaces.http.page_stats import RefusalStats
 from telex.surfaces.size_limits import within_bytes
 from telex.validation.check import CheckPolicy
 from telex.work.approvals import Approval, answerers, answering
-from telex.work.shutdown_progress import in_progress
+from telex.work.shutdown import in_progress
 
 SHOWN_MAX = 200  # rows of one kind
 CALLS_MAX = 5

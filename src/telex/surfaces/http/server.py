@@ -20,9 +20,9 @@ from typing import NamedTuple
 import uvicorn
 
 from telex.config import Settings
-from telex.model.escape import shown
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.model.roster import HUMAN
+from telex.model.text import shown
 from telex.ports.bus import Bus
 from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, http_middleware

@@ -21,8 +21,8 @@ from telex.dialects.registry import by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.errors import NotFound, TelexError
 from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
-from telex.generate.roles import participants
-from telex.model.suggestion import nearest
+from telex.generate.type_view import participants
+from telex.model.text import nearest
 from telex.protocol.arguments import from_tree
 from telex.surfaces.cli.output import shown
 from telex.surfaces.cli.render import marked, text_of

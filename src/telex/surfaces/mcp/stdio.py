@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from telex.config import MEMORY, Settings, load
 from telex.connection import connect, hub_at, store_path
 from telex.errors import NotAMember
-from telex.model.digest import digest_of
+from telex.model.text import digest_of
 from telex.ports.bus import Bus
 from telex.stores.disk import open_file
 from telex.surfaces.cli.connection import is_there as store_exists

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, OutcomeUnknown, TelexError
 from telex.generate.prompt import CHARACTERS_PER_TOKEN
-from telex.model.delivery import Delivery
-from telex.model.escalation import waits_for_ever
-from telex.model.event import CHANGES
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, Rendering
+from telex.model.message import CHANGES, Delivery, Lease, Message, Rendering
+from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory, Receipt
 from telex.protocol import plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG

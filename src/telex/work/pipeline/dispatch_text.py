@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from telex.dialects.builtin.signal_md import AUDIT_VERDICT, REVIEW_VERDICT, SIGNAL_MD
 from telex.dialects.schema import TYPE, Tree
 from telex.dialects.write import write
-from telex.model.escape import shown
+from telex.model.text import shown
 from telex.work.pipeline.excerpts import ResearchQuestion, plan_step, question
 from telex.work.pipeline.machine import WORD
 from telex.work.pipeline.pending_dispatches import Dispatch
