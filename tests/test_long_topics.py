@@ -21,7 +21,7 @@ from telex.model.task_states import TASK_STATES, TaskHistory, TaskState, TaskSta
 from telex.protocol.codec import made, plain
 from telex.protocol.verbs import work_state_kinds
 from telex.work import reducer
-from telex.work.rule_set import RuleContext
+from telex.work.reducer import RuleContext
 from telex.work.shutdown import open_call, was_asked
 from telex.work.snapshots import decode_state, encode_state
 from telex.work.view import WorkMessage, fields_of

@@ -15,7 +15,7 @@ from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.work.rule_set import Book
+from telex.work.reducer import Book
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_kit import typed

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.toml.line_numbers import NESTING_MAX, Path, line_of, scan
+from telex.dialects.toml.document import NESTING_MAX, Path, line_of, scan
 
 TRICKY = st.text("""ab '"\\#[]{}=,.\n""", max_size=12)
 SINGLES = ["1", "-2.5", "true", "1979-05-27 07:32:00Z", "[]", "{}", "0xff", "'#'", '"\\"]"', '""', "''"]

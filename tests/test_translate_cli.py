@@ -11,8 +11,8 @@ from telex.dialects.schema import ANY, Dialect
 from telex.generate import migration, translation_matrix
 from telex.surfaces.cli.main import main
 from telex.trace.text import cells
-from telex.translation.mappings import pairs
-from telex.translation.roles import counterpart
+from telex.translation.envelope import counterpart
+from telex.translation.mapping_tables import pairs
 from telex.validation.check import CheckPolicy, check
 from tests.cli_kit import SAMPLES, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 from tests.proofs import proves

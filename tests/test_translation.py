@@ -16,9 +16,9 @@ from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Boolean, Dialect, OneOf, kind_at
-from telex.translation import mappings
+from telex.translation import mapping_tables as mappings
+from telex.translation.envelope import INSTEAD, TRADES, counterpart, trades_of
 from telex.translation.mapping import TypeMapping
-from telex.translation.roles import INSTEAD, TRADES, counterpart, trades_of
 from telex.translation.translate import MessageHeader, NoCounterpart, Translation, header_of, translate
 from tests.arbitrary import VALUES
 from tests.proofs import proves

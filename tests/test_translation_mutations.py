@@ -7,7 +7,8 @@ import pytest
 
 from telex.dialects.registry import by_name
 from telex.dialects.schema import Dialect
-from telex.translation import mappings, markdown_sections, translate
+from telex.translation import mapping_tables as mappings
+from telex.translation import markdown_sections, translate
 from telex.translation.mapping import TypeMapping
 from telex.translation.translate import Translation
 from tests.proofs import proves
@@ -99,7 +100,7 @@ def test_two_slots_in_one_place_are_found_on_the_way_back(plant: Callable[..., N
 def test_a_change_that_is_not_told_is_found(
     monkeypatch: pytest.MonkeyPatch, forgotten: str, way: tuple[str, str, str, str]
 ) -> None:
-    monkeypatch.setattr(f"telex.translation.loss_report.LossReport.{forgotten}", lambda *_: None)
+    monkeypatch.setattr(f"telex.translation.render.LossReport.{forgotten}", lambda *_: None)
     sent, found = told(*way)
     assert found is not None
     assert unaccounted(sent, found)
@@ -107,7 +108,7 @@ def test_a_change_that_is_not_told_is_found(
 
 @proves("translation/mutations")
 def test_a_narrowing_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.translation.loss_report.LossReport.narrow", lambda *_: None)
+    monkeypatch.setattr("telex.translation.render.LossReport.narrow", lambda *_: None)
     sent, found = told("build-flow", "STATUS_UPDATE", "blocked", "vbw-handoff")
     assert found is not None
     assert any("$.payload.blockers" in wrong for wrong in back(sent, found, sent.dialect))

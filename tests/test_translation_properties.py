@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.testing.strategies import bodies, messages
-from telex.translation.mappings import counterparts
+from telex.translation.mapping_tables import counterparts
 from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.proofs import proves
 from tests.translation_kit import Sent, refused, unaccounted, unreported

@@ -21,10 +21,11 @@ from telex.dialects.intents import INTENTS, TRADES
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.testing.strategies import bodies, messages
-from telex.translation import roles, translate
-from telex.translation.mappings import counterparts, rows_of
-from telex.translation.roles import counterpart
-from telex.translation.slots import places_of
+from telex.translation import envelope as roles
+from telex.translation import translate
+from telex.translation.envelope import counterpart
+from telex.translation.mapping import places_of
+from telex.translation.mapping_tables import counterparts, rows_of
 from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.proofs import proves
 from tests.story_settings import FEWER

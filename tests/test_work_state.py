@@ -30,7 +30,7 @@ from telex.testing import FakeClock
 from telex.testing.contract_work import keep_snapshot, topic
 from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
-from telex.work.actions import CHAPTERS, FOLDS
+from telex.work.view import CHAPTERS, FOLDS
 from tests.proofs import proves
 from tests.store_kit import before_next_transaction
 from tests.story_settings import FEWER

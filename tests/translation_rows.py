@@ -15,7 +15,7 @@ from telex.dialects.field_access import set_path
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.translation.mapping import TypeMapping
-from telex.translation.mappings import rows_of
+from telex.translation.mapping_tables import rows_of
 from telex.translation.translate import FieldChange, NoCounterpart, header_of
 from tests.translation_kit import Sent
 

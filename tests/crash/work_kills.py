@@ -21,9 +21,9 @@ import telex
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
 from telex.stores.sqlite.transaction import SqliteReads
-from telex.work.actions import FOLDS
-from telex.work.pipeline.state import OPEN
+from telex.work.pipeline import OPEN
 from telex.work.snapshots import encode_state
+from telex.work.view import FOLDS
 from tests.crash.agents import SETTINGS
 from tests.crash.kills import Killer, die_with_parent
 from tests.crash.work_agents import NAMES, WITNESS, crew_turn, run, talker

@@ -16,10 +16,9 @@ from telex.model.roster import HUMAN, Member, Roster
 from telex.model.suggestion import nearest
 from telex.validation.authorization import may_send, normalised
 from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
-from telex.work.compose import HeaderFields, compose
-from telex.work.decisions import APPROVED, CONDITIONAL, REJECTED
 from telex.work.escalations import topics_of_step
 from telex.work.plan_lookup import CONTRACTS, contracts_in
+from telex.work.reducer import APPROVED, CONDITIONAL, REJECTED, HeaderFields, compose
 from telex.work.view import WorkMessage, parse_tree
 
 

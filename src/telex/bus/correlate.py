@@ -12,7 +12,7 @@ from telex.model.limits import LIMITS
 from telex.model.message import Message, WorkChange
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.ports.store import Reads
-from telex.work.actions import COMES_ALONG, DECIDING
+from telex.work.view import COMES_ALONG, DECIDING
 
 APPROVAL = "approval"  # kind of topic: one request for approval each
 

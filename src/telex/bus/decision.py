@@ -25,8 +25,7 @@ from telex.model.roster import AGENT, ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.validation.authorization import normalised
-from telex.work.actions import COMES_ALONG, DECIDING
-from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
+from telex.work.view import COMES_ALONG, DECIDING, UNWEIGHED, WorkMessage, fields_of, parse_tree
 
 if TYPE_CHECKING:
     from telex.bus.work_rules import WorkDecision

@@ -21,9 +21,8 @@ from telex.model.message import Lease, Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
-from telex.work.pipeline.dispatch_text import dispatch_text
-from telex.work.pipeline.pending_dispatches import Dispatch, ask, pending_dispatches
-from telex.work.pipeline.state import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
+from telex.work.dispatches import Dispatch, ask, dispatch_text, pending_dispatches
+from telex.work.pipeline import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
 from telex.work.signals import ANSWERS
 
 ORCHESTRATOR = TRIAGE_REQUEST.senders[0]

@@ -84,8 +84,8 @@ def _base(dialect: str | None) -> str:
 
 def _without_its_dialect(message: Message, member: Member) -> Rendering:
     """Markdown of what can be seen: which fields the message has, and no word of what such a message is for."""
+    from telex.translation.envelope import MessageHeader
     from telex.translation.markdown import render
-    from telex.translation.result import MessageHeader
 
     try:
         tree = json.loads(message.raw)

@@ -35,8 +35,9 @@ from telex.model.shutdown import (
 )
 from telex.ports.store import Query, Transaction
 from telex.validation.authorization import may_receive, normalised
-from telex.work import reducer, shutdown_progress
-from telex.work.compose import HeaderFields, compose
+from telex.work import reducer
+from telex.work import shutdown as shutdown_progress
+from telex.work.reducer import HeaderFields, compose
 from telex.work.view import WorkMessage, fields_of, parse_tree
 
 RETURNED_MAX = 10_000  # messages that a report lists
@@ -232,7 +233,7 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
 
 async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, force: bool) -> bool:
     """End every membership, with the report that says so. False: the team has changed; look at it again."""
-    from telex.work.shutdown_report import shutdown_report
+    from telex.work.shutdown import shutdown_report
 
     def decide(tx: Transaction) -> list[str] | None:
         context.team.begin(tx)

@@ -15,8 +15,7 @@ from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import HUMAN, TELEX, Member, Roster
 from telex.ports.store import Reads
 from telex.work import reducer
-from telex.work.compose import HeaderFields, compose
-from telex.work.rule_set import DraftMessage, RuleContext
+from telex.work.reducer import DraftMessage, HeaderFields, RuleContext, compose
 from telex.work.view import WorkMessage, fields_of
 
 

@@ -20,15 +20,16 @@ from telex.config.settings import (
 from telex.dialects.registry import PLAIN, VERSIONS
 from telex.dialects.schema import Dialect
 from telex.dialects.toml.document import (
+    NESTING_MAX,
     TomlDocument,
     TomlProblem,
     TomlValue,
     meant_or_choices,
+    scan,
     show,
     shown,
     toml_tables,
 )
-from telex.dialects.toml.line_numbers import NESTING_MAX, scan
 from telex.errors import SettingsError
 from telex.model.dialect_version import AT
 from telex.model.finding import Severity

@@ -15,7 +15,7 @@ from telex.dialects.schema import PRIORITIES, Dialect, MessageType
 from telex.model.finding import Finding
 from telex.validation.check import CheckPolicy, CheckResult, check
 from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
-from telex.work.actions import CHAPTERS, IDLE
+from telex.work.view import CHAPTERS, IDLE
 
 if TYPE_CHECKING:
     from telex.validation.compiled import StructLayout

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from telex.work.pipeline.diagram import HEADINGS, MEANINGS, as_markdown, diagram, rows
+from telex.work.pipeline import HEADINGS, MEANINGS, as_markdown, diagram, rows
 
 PAGE = "docs/work.md"
 

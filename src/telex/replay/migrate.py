@@ -19,7 +19,7 @@ from telex.model.finding import refusals
 from telex.model.limits import LIMITS, Limits
 from telex.record.export import InvalidLine
 from telex.replay.reader import SENT, Form, LogEntry, form_of, line_reader
-from telex.translation.result import MessageHeader, NoCounterpart, Translation
+from telex.translation.envelope import MessageHeader, NoCounterpart, Translation
 from telex.translation.translate import header_of, translate
 from telex.validation.check import CheckPolicy, CheckResult, check
 

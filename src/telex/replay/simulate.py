@@ -37,8 +37,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.memory_transaction import MemoryTransaction
 from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
-from telex.work.actions import FOLDS
-from telex.work.view import WorkMessage, work_message_from_log
+from telex.work.view import FOLDS, WorkMessage, work_message_from_log
 
 Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which is not checked
 # Findings that only the record has: the options of the sender and the inboxes of that day are not in the log.

@@ -1,19 +1,147 @@
-"""Envelope of a translated message: sender, recipient, time, id, correlation, reply.
+"""Values of a translation: its header, its result and its reported changes."""
 
-Values of the original are copied where the result has a field for them; the others come from the bus.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from telex.dialects.schema import ANY
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.timestamps import format_timestamp
-from telex.translation.loss_report import LossReport
-from telex.translation.mapping_plan import EnvelopeField
-from telex.translation.result import BY_THE_BUS
-from telex.translation.roles import ROLES_REMEMBERED_MAX, counterpart
+from telex.translation.planner import EnvelopeField
+from telex.translation.render import LossReport
 from telex.validation.authorization import EVERYONE, normalised, same_name
+
+BY_THE_BUS = "as the bus has it"
+NO_BUS = "generated here: no bus has stored it"
+
+
+class MessageHeader(NamedTuple):
+    """What is known of a message besides what it says itself: by the bus, or by whoever asks."""
+
+    id: str
+    at: float
+    sender: str
+    sender_role: str
+    recipient: str | None = None  # an agent's name, or * for everybody
+    recipient_role: str | None = None
+    correlation: str | None = None
+    reply_to: str | None = None
+    kept: bool = True  # by a bus. False: there is none, and what the message does not say was made up for this
+
+    @property
+    def known(self) -> str:
+        """Why a field says what the original does not."""
+        return BY_THE_BUS if self.kept else NO_BUS
+
+
+class FieldChange(NamedTuple):
+    """One thing that is not as it was. `path` is in the original for what is lost or narrowed, and in the result for
+    what is invented."""
+
+    path: str
+    slot: str | None  # what it means in every dialect, such as "commit"; with a $ for what the envelope says: "$id"
+    value: Any  # lost: what it was; narrowed: what it was; invented: what it is now
+    reason: str  # a clause with no capital letter and no full stop
+
+
+class Translation(NamedTuple):
+    dialect: Dialect
+    type: MessageType
+    tree: Tree
+    body: str | None  # the markdown under the front matter; None where the form has none
+    lost: tuple[FieldChange, ...] = ()
+    invented: tuple[FieldChange, ...] = ()
+    narrowed: tuple[FieldChange, ...] = ()
+    carried: tuple[tuple[str, str], ...] = ()  # from where to where; narrowed ones too
+    sender_role: str | None = None  # as whom the dialect sees the sender: a role of it that may send this type
+    recipient_role: str | None = None
+
+
+class NoCounterpart(NamedTuple):
+    """There is no such message in that dialect; markdown serves any reader."""
+
+    dialect: Dialect  # the one asked for
+    reason: str  # a sentence
+
+
+ROLES_REMEMBERED_MAX = 1_000  # a name is whatever a sender writes
+
+# What a role does. Where a dialect has several that do the same, the first stands for all of them.
+TRADES: Mapping[str, Mapping[str, str]] = {
+    "vbw-typed": {
+        "lead": "leads",
+        "dev": "makes",
+        "qa": "tests",
+        "scout": "looks",
+        "debugger": "fixes",
+        "architect": "designs",
+        "docs": "documents",
+    },
+    "vbw-handoff": {"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
+    "vbw-company": {
+        "lead": "leads",
+        "dev": "makes",
+        "senior": "reviews",
+        "architect": "designs",
+        "qa-lead": "tests",
+        "qa-code": "runs",
+        "security": "audits",
+        "scout": "looks",
+        "debugger": "fixes",
+    },
+    "signal-md": {
+        "orchestrator": "leads",
+        "worker": "makes",
+        "reviewer": "reviews",
+        "auditor": "audits",
+        "architect": "designs",
+        "researcher": "looks",
+        "debugger": "fixes",
+        "documenter": "documents",
+    },
+    "build-flow": {
+        "build-orchestrator": "leads",
+        "fullstack-developer": "makes",
+        "cto": "designs",
+        "plan-manager": "documents",
+    },
+}
+# Who does it in a dialect where no role does it by trade. Never a role that may decide more.
+INSTEAD: Mapping[str, tuple[str, ...]] = {
+    "runs": ("tests", "audits", "reviews"),
+    "tests": ("reviews", "audits", "runs"),
+    "reviews": ("tests", "audits"),
+    "audits": ("tests", "reviews"),
+    "documents": ("makes",),
+    "fixes": ("makes",),
+    "designs": ("leads",),
+}
+_BUILT_IN: Mapping[str, str] = {role: trade for roles in TRADES.values() for role, trade in roles.items()}
+
+
+def counterpart(role: str, dialect: Dialect, to: Dialect) -> str | None:
+    """The role of `to` with the same name, else the one that does the same. None: `to` has no such role."""
+    if dialect.name in TRADES and to.name in TRADES:
+        return _remembered(role, dialect.name, to.name)
+    return _counterpart(role, trades_of(dialect), trades_of(to), to.roles)
+
+
+def trades_of(dialect: Dialect) -> Mapping[str, str]:
+    """What each role does, as a built-in dialect's table or as a user's file has it."""
+    return {**TRADES.get(dialect.extends or dialect.name, {}), **dialect.trades}
+
+
+@lru_cache(ROLES_REMEMBERED_MAX)
+def _remembered(role: str, dialect: str, to: str) -> str | None:
+    return _counterpart(role, TRADES[dialect], TRADES[to], tuple(TRADES[to]))
+
+
+def _counterpart(role: str, here: Mapping[str, str], there: Mapping[str, str], roles: tuple[str, ...]) -> str | None:
+    role = normalised(role)
+    if role in roles:
+        return role
+    trade = here.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
+    wanted = (trade, *INSTEAD.get(trade, ())) if trade is not None else ()
+    return next((other for does in wanted for other, trade in there.items() if trade == does), None)
 
 
 def address(account: LossReport) -> str | None:

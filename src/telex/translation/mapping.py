@@ -1,11 +1,172 @@
-"""Structure of the mapping tables, which are in `mapping_*.py`, one for each dialect.
+"""Conversion of values between kinds of fields, computed once for each pair.
 
-A *slot* is the meaning of a field, named as in the type's action. The same meaning has the same slot in every dialect;
-where an action names it differently, the mapping says so.
+A conversion is a function of the value: it returns the new value and whether it can be restored, or None if it does not
+fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+from telex.dialects.schema import (
+    NOTE,
+    TEXT,
+    TEXTS,
+    Anything,
+    Boolean,
+    Dialect,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Number,
+    OneOf,
+    Text,
+    Timestamp,
+    Tree,
+    choices_of,
+    fields,
+    has_to_be_chosen,
+    kind_at,
+)
+from telex.dialects.timestamps import parse_timestamp
+from telex.model.json_path import path_of
+from telex.model.limits import LIMITS
+
+Told = tuple[Any, bool]
+Way = Callable[[Any], Told | None]
+Test = Callable[[Any], bool]
+# What all dialects call it → as one of them writes it; of several spellings the first is written, and all are read.
+Values = Mapping[Any, Any]
+
+
+def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | None) -> Way:
+    """From a value of the one kind, as its dialect writes it, to the other."""
+    choices = choices_of(source)
+    if choices is not None:
+        table = {choice: told for choice in choices if (told := _respelt(choice, spelt, target, spelling)) is not None}
+        return lambda value: table.get(value) if isinstance(value, str | bool) else None
+    if isinstance(source, Text) and isinstance(target, ListOf):
+        fits_item = fits(target.item)
+        return lambda value: ([value], True) if value and fits_item(value) else None
+    if isinstance(source, ListOf) and isinstance(target, Text):
+        return _joined
+    test = fits(target)
+    if isinstance(source, Text) and isinstance(target, Text) and source.may_be_empty and not target.may_be_empty:
+        return lambda value: (value, True) if value and test(value) else None  # what says nothing need not be said
+    if spelling is None:
+        return lambda value: (value, True) if test(value) else None
+    read_as = _inverse(spelling)
+    table = {name: (written(spelling, name), read_as[written(spelling, name)] == name) for name in spelling}
+    return lambda value: table.get(value) if isinstance(value, str) else None
+
+
+def canonical(value: Any, spelt: Values | None) -> Any:
+    """What all dialects call it; the value itself where nobody calls it otherwise."""
+    if spelt is None:
+        return value
+    return _inverse(spelt).get(value) if isinstance(value, str | bool) else None
+
+
+def written(spelling: Values, name: Any) -> Any:
+    """As it is written; None where it cannot be."""
+    found = spelling.get(name)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def _inverse(spelt: Values) -> dict[Any, Any]:
+    """Where two things are written alike, the first is what it is read as."""
+    found: dict[Any, Any] = {}
+    for name, wires in spelt.items():
+        for wire in wires if isinstance(wires, tuple) else (wires,):
+            found.setdefault(wire, name)
+    return found
+
+
+def _respelt(one: Any, spelt: Values | None, target: Kind, spelling: Values | None) -> Told | None:
+    name = canonical(one, spelt)
+    if name is None:
+        return None
+    wire = name if spelling is None else written(spelling, name)
+    if wire is None or not fits(target)(wire):
+        return None
+    back = canonical(wire, spelling)
+    again = back if spelt is None else written(spelt, back)
+    return wire, again == one and type(again) is type(one)
+
+
+def _joined(value: Any) -> Told | None:
+    """Several texts in one place: a line each, which nobody can tell from one text of several lines."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return None
+    joined = "\n".join(value)
+    return (joined, len(value) == 1) if joined else None
+
+
+def fits(kind: Kind) -> Test:
+    """Would this value pass there?"""
+    match kind:
+        case Text(_, most, printable):
+            return _text(most, printable)
+        case OneOf(values):
+            return lambda value: isinstance(value, str) and value in values
+        case Boolean():
+            return lambda value: isinstance(value, bool)
+        case Integer(low, high):
+            return _integer(low, high)
+        case Number(low, high):
+            whole = _integer(low, high)
+            return lambda value: whole(value) or (isinstance(value, float) and _within(value, low, high))
+        case Timestamp():
+            return lambda value: isinstance(value, str) and parse_timestamp(value).at is not None
+        case ListOf(item):
+            inner = fits(item)
+            return lambda value: isinstance(value, list) and all(map(inner, value))
+        case MapOf(item):
+            inner = fits(item)
+            return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
+        case Group(fields):
+            return _group({name: (field.required, fits(field.kind)) for name, field in fields.items()})
+        case Anything():
+            return lambda value: True
+
+
+def _text(limit: int | None, printable: bool) -> Test:
+    if limit is None and not printable:
+        return lambda value: isinstance(value, str)  # an empty one is warned of, in its own dialect as in any other
+
+    def fit(value: Any) -> bool:
+        return (
+            isinstance(value, str)
+            and value != ""
+            and (limit is None or len(value) <= limit)
+            and (not printable or value.isprintable())
+        )
+
+    return fit
+
+
+def _within(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _integer(low: float | None, high: float | None) -> Test:
+    least = LIMITS.integer_min if low is None else low
+    most = LIMITS.integer_max if high is None else high
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _group(fields: Mapping[str, tuple[bool, Test]]) -> Test:
+    needed = frozenset(name for name, (required, _) in fields.items() if required)
+
+    def fit(value: Any) -> bool:
+        if not isinstance(value, dict) or not needed <= value.keys():
+            return False
+        return all(name not in fields or fields[name][1](inner) for name, inner in value.items())
+
+    return fit
+
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -106,3 +267,149 @@ class TypeMapping(NamedTuple):
     @property
     def targets(self) -> tuple[str, ...]:
         return self.serves or self.intents[:1]
+
+
+BODY = "$.body"
+UNKNOWN = "unknown"
+UNSAID = MinimumValue(..., "")  # a choice that only the sender can make
+PAGES = ListOf(Group(fields({"name": TEXT, "text": NOTE})))
+Steps = tuple[str, ...]
+
+
+class ItemPart(NamedTuple):
+    """One value of each item of a list; without steps: the item itself."""
+
+    steps: Steps
+    kind: Kind
+    required: bool
+    only_written: bool = False  # not read back: the field may have another meaning
+
+
+TEXT_PARTS = {"text": ItemPart((), TEXT, required=True)}
+PAGE_PARTS = {"name": ItemPart(("name",), TEXT, required=True), "text": ItemPart(("text",), NOTE, required=True)}
+
+
+class Slot(NamedTuple):
+    """Location of a slot in a type."""
+
+    slot: str
+    name: str  # in the action
+    path: str
+    steps: Steps
+    kind: Kind
+    values: Values | None
+    parts: Mapping[str, ItemPart]
+    in_body: bool = False
+
+
+def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Slot]:
+    """Every slot of the mapping: own names before borrowed ones, and those in the body last."""
+    said = names_of(type_)
+    whole = dialect.fields_of(type_)
+    slots = []
+    for slot, name in (*((name, name) for name in said), *row.names.items()):
+        where = said.get(name)
+        if where is None or "/" in slot or "[]" in where:
+            continue
+        steps = dialect.locate(type_, where)
+        field = kind_at(whole, steps)
+        assert field is not None, f"{type_.name} has no field {where}"
+        parts = _parts(said, name, where, field.kind) | _lent(row, name, field.kind)
+        slots.append(Slot(slot, name, path_of(*steps), steps, field.kind, values=row.values.get(slot), parts=parts))
+    body = row.body
+    if body is None:
+        return slots
+    kinds: dict[str, Kind] = {section.slot: TEXTS if section.listed else TEXT for section in body.sections}
+    kinds[body.main] = PAGES if body.pages else TEXT
+    for slot, name in (*((kind, kind) for kind in kinds), *row.names.items()):
+        if name in kinds and name not in said:
+            parts = PAGE_PARTS if body.pages and name == body.main else TEXT_PARTS if kinds[name] is TEXTS else {}
+            slots.append(Slot(slot, name, BODY, (), kinds[name], values=None, parts=parts, in_body=True))
+    return slots
+
+
+def names_of(type_: MessageType) -> Mapping[str, str]:
+    """Slot → its field: as declared in the file of a user's own type, else from the type's action."""
+    if type_.meaning is not None:
+        return type_.meaning.says
+    assert type_.deed is not None, f"{type_.name} has no names for its fields"
+    return type_.deed.field_map
+
+
+def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[str, ItemPart]:
+    found: dict[str, ItemPart] = {}
+    if not isinstance(kind, ListOf):
+        return found
+    for part, at in said.items():
+        if part.startswith(f"{name}/"):
+            step = at.removeprefix(f"{where}[]").removeprefix(".")
+            inner = kind_at(kind.item.fields, (step,)) if step and isinstance(kind.item, Group) else None
+            steps = (step,) if step else ()
+            found[part.partition("/")[2]] = (
+                ItemPart(steps, inner.kind, inner.required) if inner else ItemPart((), kind.item, required=True)
+            )
+    return found
+
+
+def _lent(row: TypeMapping, name: str, kind: Kind) -> dict[str, ItemPart]:
+    """Fields of an item that are written for a part without a field of its own."""
+    found: dict[str, ItemPart] = {}
+    for slot, step in row.parts.items():
+        of, _, part = slot.partition("/")
+        field = (
+            kind_at(kind.item.fields, (step,)) if isinstance(kind, ListOf) and isinstance(kind.item, Group) else None
+        )
+        if of == name and field is not None:
+            found[part] = ItemPart((step,), field.kind, field.required, only_written=True)
+    return found
+
+
+def getter(steps: Steps) -> Callable[[Tree], Any]:
+    """As `get_path`, for fields outside lists, and faster: each message needs a dozen of them."""
+    first, *rest = steps
+    if not rest:
+        return lambda tree: tree.get(first)
+    second, *more = rest
+    if not more:  # the common case: a field of the payload
+        return lambda tree: inside.get(second) if type(inside := tree.get(first)) is dict else None
+
+    def get(tree: Tree) -> Any:
+        inside = tree.get(first)
+        if type(inside) is not dict:
+            return None
+        found = inside.get(second)
+        for step in more:
+            if type(found) is not dict:
+                return None
+            found = found.get(step)
+        return found
+
+    return get
+
+
+def default(kind: Kind, reason: str) -> MinimumValue:
+    """Default value of a field. A choice or a boolean has none."""
+    if has_to_be_chosen(kind):
+        return UNSAID
+    match kind:
+        case Text(may_be_empty=True):
+            return MinimumValue("", reason)
+        case Text(_, most, _):
+            return MinimumValue(UNKNOWN if most is None or most >= len(UNKNOWN) else "?", reason)
+        case Integer(low, high) | Number(low, high):
+            return MinimumValue(_nearest_to_zero(low, high), reason)
+        case ListOf():
+            return MinimumValue([], reason)
+        case MapOf():
+            return MinimumValue({}, reason)
+        case OneOf((only,)):
+            return MinimumValue(only, reason)
+        case Timestamp():
+            return MinimumValue(None, "when the message was sent")
+    raise AssertionError(f"no default for {kind}")
+
+
+def _nearest_to_zero(low: float | None, high: float | None) -> float:
+    if low is not None and low > 0:
+        return low
+    return high if high is not None and high < 0 else 0

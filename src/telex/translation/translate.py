@@ -16,13 +16,11 @@ from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.translation.kind_conversion import canonical
-from telex.translation.mapping_plan import MappingPlan
-from telex.translation.mappings import home_of, routes, why_not
-from telex.translation.planner import make
+from telex.translation.envelope import FieldChange, MessageHeader, NoCounterpart, Translation
+from telex.translation.mapping import canonical, names_of
+from telex.translation.mapping_tables import home_of, routes, why_not
+from telex.translation.planner import MappingPlan, make
 from telex.translation.render import tell
-from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
-from telex.translation.slots import names_of
 from telex.validation import scalars
 from telex.validation.authorization import authorise_recipient, authorise_sender, normalised
 from telex.validation.fields import validate

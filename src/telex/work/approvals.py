@@ -16,19 +16,22 @@ from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.suggestion import LATEST_MAX, nearest
 from telex.validation.authorization import has_no_words
-from telex.work.decisions import (
+from telex.work.escalations import topics_of_step
+from telex.work.plan_lookup import named_paths
+from telex.work.reducer import (
     APPROVED,
     CONDITIONAL,
     REJECTED,
+    Book,
+    Fold,
+    RuleContext,
+    Topics,
+    WorkRules,
     decision_of,
     for_dispatches,
     topic_of_request,
 )
-from telex.work.escalations import topics_of_step
-from telex.work.id_reuse import id_reused
-from telex.work.plan_lookup import named_paths
-from telex.work.rule_set import Book, Fold, RuleContext, Topics, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.view import WorkMessage, id_reused
 
 InItsWords = tuple[Dialect, MessageType]  # the dialect of a request, and the type that answers it there
 GATE_OVERRIDE = "gate_override"  # an approved one sets a gate aside, and is told as that for ever

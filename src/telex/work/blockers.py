@@ -6,7 +6,7 @@ and no topic has to be read.
 
 from typing import NamedTuple
 
-from telex.work.rule_set import Book, Fold, Topics, WorkRules
+from telex.work.reducer import Book, Fold, Topics, WorkRules
 from telex.work.view import WorkMessage
 
 KIND, ANY = "blocker", "blockers"

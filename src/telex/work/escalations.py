@@ -14,9 +14,8 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.roster import HUMAN, TELEX, Roster
 from telex.validation.authorization import normalised
-from telex.work.id_reuse import id_reused
-from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.reducer import Book, Fold, RuleContext, WorkRules
+from telex.work.view import WorkMessage, id_reused
 
 KIND, CLIMB = "escalation", "climb"
 ANY = "escalations"  # empty until the first escalation: no message can be an answer to one

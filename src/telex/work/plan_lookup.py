@@ -11,7 +11,7 @@ from telex.model.contracts import WIDENING, ContractIndex, Plan
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
 from telex.validation.patterns import WILD
 from telex.validation.project_paths import SEPARATOR, normal
-from telex.work.rule_set import Book
+from telex.work.reducer import Book
 from telex.work.view import WorkMessage
 
 CONTRACTS = "contracts"  # the topic

@@ -21,9 +21,15 @@ from telex.model.contracts import (
     WideningRequest,
 )
 from telex.model.digest import digest_of
-from telex.work.contract_checks import check_contract
-from telex.work.decisions import for_dispatches
-from telex.work.plan_checks import check_answer, check_close, check_files, check_progress, check_request, check_review
+from telex.work.plan_checks import (
+    check_answer,
+    check_close,
+    check_contract,
+    check_files,
+    check_progress,
+    check_request,
+    check_review,
+)
 from telex.work.plan_lookup import (
     CONTRACTS,
     asked_plan,
@@ -36,7 +42,7 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.rule_set import Book, Fold, Topics, WorkRules
+from telex.work.reducer import Book, Fold, Topics, WorkRules, for_dispatches
 from telex.work.view import WorkMessage
 
 COMPLETE = "complete"

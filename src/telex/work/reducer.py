@@ -1,4 +1,8 @@
-"""Reducer of the work state: applies the rules of an action to a message, and folds messages into topics."""
+"""Types of the work rules: a WorkRules for each action and module, a Fold for each kind of topic.
+
+Everything here is pure. The fold of a topic depends on nothing but its state and the message, so that folding one topic
+alone and folding all of them give the same state.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -6,14 +10,113 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from telex.dialects.schema import Dialect
+from telex.delivery.routing import normal_address
+from telex.delivery.system_messages import format_timestamp
+from telex.dialects.rule_evaluation import set_path
+from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Number, OneOf, Timestamp, Tree
 from telex.model.event import Event
 from telex.model.finding import Finding
+from telex.model.limits import LIMITS, Limits
 from telex.model.message import Message
-from telex.model.roster import Member
-from telex.work.actions import CHAPTERS, FOLDS, IN_PLACE
-from telex.work.rule_set import Book, DraftMessage, Fold, RuleContext, Topics, WorkRules, nothing
-from telex.work.view import WorkMessage, work_message_from_log
+from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
+from telex.work.view import CHAPTERS, FOLDS, IN_PLACE, WorkMessage, work_message_from_log
+
+Book = Mapping[str, Any]  # topic → its state; a topic in which nothing was said is not there
+Topics = Iterable[str]
+
+
+class RuleContext(NamedTuple):
+    """What a decision stands on besides the book."""
+
+    now: float
+    roster: Roster
+    limits: Limits = LIMITS
+    settings: Mapping[str, Any] = {}  # what a team chose for the work: `task_states`, …
+    dialects: Mapping[str, Dialect] = {}
+
+
+class DraftMessage(NamedTuple):
+    """A message that follows by itself from another: the bus gives it an id and keeps both together, or neither."""
+
+    dialect: Dialect
+    type: MessageType
+    to: str  # an address, as for --to
+    of: Mapping[str, Any]  # by the deed's names
+    correlation: str | None = None
+    reply_to: str | None = None
+    id: str | None = None
+
+
+def nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+class WorkRules(NamedTuple):
+    """The rules of one module for one action. Each reads the topics it needs from `book`."""
+
+    # Topics that the message belongs to once it is stored: only those whose state it changes.
+    topics_changed: Callable[[WorkMessage, Book], Topics] = nothing
+    # What the rules find in it.
+    check: Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]] = nothing
+    # Messages that follow from it.
+    follow_ups: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
+
+
+Fold = Callable[[Any, WorkMessage], Any]  # (state or None, message that belongs to the topic) → state
+
+
+APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
+_DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, "lgtm": APPROVED}
+
+
+def decision_of(work_message: WorkMessage) -> str:
+    """One of three words, however the dialect says it. What says neither yes nor no is no."""
+    yes = work_message.get("approved")
+    if isinstance(yes, bool):
+        return REJECTED if not yes else CONDITIONAL if work_message.texts("conditions") else APPROVED
+    return _DECISIONS.get(work_message.text("decision").casefold(), REJECTED)
+
+
+def topic_of_request(request_id: str) -> str:
+    return f"approval:{request_id}"
+
+
+def for_dispatches(answer: WorkRules) -> WorkRules:
+    """What a chapter has to say to a dispatch that answers a request: the same as to any answer."""
+
+    def belongs(work_message: WorkMessage, book: Book) -> Topics:
+        return (
+            answer.topics_changed(work_message, book)
+            if _decides(work_message, book) and _was_asked(work_message, book)
+            else ()
+        )
+
+    def weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterable[Finding]:
+        return answer.check(work_message, book, context) if _decides(work_message, book) else ()
+
+    return WorkRules(belongs, nothing if answer.check is nothing else weigh)
+
+
+def _may_decide(work_message: WorkMessage) -> bool:
+    return work_message.reply_to is not None and work_message.has("decision")
+
+
+def _decides(work_message: WorkMessage, book: Book) -> bool:
+    """Somebody else may have asked under the id of what it replies to; whoever asked is told the answer."""
+    asked = book.get(topic_of_request(work_message.reply_to or "")) if _may_decide(work_message) else None
+    if asked is None:
+        return False
+    heard_by = work_message.inboxes or (normal_address(work_message.to),)
+    return not {asked.request.by, ONE_OF_ROLE + asked.request.role}.isdisjoint(heard_by)
+
+
+def _was_asked(work_message: WorkMessage, book: Book) -> bool:
+    """Before signals decided anything they were taken from everybody, and a record may have some."""
+    request = book[topic_of_request(work_message.reply_to or "")].request
+    asked = {HUMAN, *(request.inboxes or (normal_address(request.to),))}
+    return work_message.sender != request.by and not asked.isdisjoint(
+        {work_message.sender, work_message.role, ONE_OF_ROLE + work_message.role}
+    )
 
 
 @cache
@@ -114,3 +217,64 @@ def write(book: dict[str, Any], event: Event, message: Message | None, dialects:
         return
     for topic in topics_changed(work_message, book):
         book[topic] = fold_in_place(topic, book.get(topic), work_message)
+
+
+NOTHING: Tree = {}
+
+
+class HeaderFields(NamedTuple):
+    """Envelope values of a composed message."""
+
+    id: str
+    at: float
+    sender: str
+    to: str | None = None
+    correlation: str | None = None
+    reply_to: str | None = None
+
+
+def compose(
+    dialect: Dialect, type_: MessageType, of: Mapping[str, Any], header: HeaderFields, like: Tree = NOTHING
+) -> Tree:
+    """A complete message. Other envelope fields, such as its phase or task, are copied from the message `like`."""
+    assert type_.deed is not None
+    wire = dialect.wire
+    known = {
+        wire.id: header.id,
+        wire.correlation: header.correlation,
+        wire.timestamp: format_timestamp(header.at),
+        wire.sender: header.sender,
+        wire.recipient: header.to,
+        wire.version: dialect.stated_version,
+    }
+    tree: Tree = {TYPE: type_.name}
+    for name, field in dialect.envelope.items():
+        value = known.get(name)
+        if value is None:
+            value = like.get(name) if name != wire.recipient else None
+        if value is None and field.required:
+            value = _least(field, header.at)
+        if value is not None and _fits(field, value):
+            tree[name] = value
+    fields = {where: of[name] for name, where in type_.deed.field_map.items() if of.get(name) is not None}
+    if header.reply_to is not None and wire.reply_to is not None:
+        fields.setdefault(wire.reply_to, header.reply_to)
+    for where, value in fields.items():
+        if where not in dialect.envelope or where not in tree or of.get(where) is not None:
+            set_path(tree, dialect.locate(type_, where), value)
+    return tree
+
+
+def _least(field: Field, now: float) -> Any:
+    """The smallest valid value of a field."""
+    kind = field.kind
+    if isinstance(kind, OneOf):
+        return kind.values[0]
+    if isinstance(kind, (Integer, Number)):
+        return kind.at_least or 0
+    return format_timestamp(now) if isinstance(kind, Timestamp) else ""
+
+
+def _fits(field: Field, value: Any) -> bool:
+    """False for an optional field of roles whose value is an agent's name: the caller fills it in."""
+    return not isinstance(field.kind, OneOf) or value in field.kind.values or field.required

@@ -4,15 +4,30 @@ An agent that agrees is stopped by that message (`parts`), in the same transacti
 state of each agent from this topic and the roster.
 """
 
+import json
+from collections.abc import Container, Iterable, Iterator, Sequence
+
 from telex.delivery.routing import inboxes_of
+from telex.delivery.validator_cache import STATUS
+from telex.dialects.registry import PLAIN
+from telex.model.digest import digest_of
+from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.roster import Member, Roster
-from telex.model.shutdown import NO_SHUTDOWNS, TOPIC, ShutdownAnswer, ShutdownRequest, ShutdownState
+from telex.model.message import NewMessage, WorkChange
+from telex.model.roster import HUMAN, TELEX, Member, Roster
+from telex.model.shutdown import (
+    NO_SHUTDOWNS,
+    TOPIC,
+    UNSETTLED,
+    MemberShutdown,
+    ShutdownAnswer,
+    ShutdownRequest,
+    ShutdownState,
+)
 from telex.model.suggestion import LATEST_MAX, nearest
-from telex.work.id_reuse import id_reused
-from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.reducer import Book, Fold, RuleContext, WorkRules
+from telex.work.view import WorkMessage, id_reused
 
 
 def _belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
@@ -132,3 +147,133 @@ CHAPTERS: dict[str, WorkRules] = {
     "stopped": WorkRules(_belongs, _weigh_answer),
 }
 FOLDS: dict[str, Fold] = {TOPIC: _fold}
+
+
+def members_to_stop(roster: Roster, asker: str, also: Container[str] = ()) -> list[Member]:
+    """Everyone in the team but whoever asks and people. Those who have left belong to a team that is no more, but for
+    these."""
+    return [
+        member
+        for member in roster.members.values()
+        if member.name != asker and HUMAN not in (member.name, member.role)
+        if member.left_at is None or member.name in also
+    ]
+
+
+def shutdown_progress(shutdown_state: ShutdownState, member: Member, roster: Roster) -> MemberShutdown:
+    """Where a member stands. Whoever has come back since it agreed has to be asked anew."""
+    if member.joined_at is None:
+        return MemberShutdown(member, "not seen")
+    reached = shutdown_requests_to(shutdown_state, member, roster)
+    last = reached[0] if reached else None
+    # What it has said to an earlier call is told as well, though it has to answer the last one.
+    answers = [call.answers[member.name] for call in reached if member.name in call.answers]
+    answer = max(answers, key=lambda shutdown_answer: (shutdown_answer.at, shutdown_answer.approved), default=None)
+    if answer is not None and answer.approved:
+        return MemberShutdown(member, "approved", last, answer)
+    if member.stopped_at is not None:
+        return MemberShutdown(member, "forced", last, answer)
+    if member.left_at is not None:
+        return MemberShutdown(member, "left", last, answer)
+    if last is None:
+        return MemberShutdown(member, "not asked")
+    return MemberShutdown(member, "refused" if member.name in last.answers else "silent", last, answer)
+
+
+def shutdown_requests_to(shutdown_state: ShutdownState, member: Member, roster: Roster) -> list[ShutdownRequest]:
+    """The calls that have reached the member since it is here, the last one first."""
+    since = member.joined_at or 0.0
+    return [call for call in reversed(shutdown_state.calls) if call.at >= since and was_asked(call, member, roster)]
+
+
+def in_progress(shutdown_state: ShutdownState, roster: Roster) -> Iterator[MemberShutdown]:
+    """Everyone who was asked and is still here, and everyone who has agreed and not been let go yet."""
+    for member in roster.members.values():
+        if member.left_at is None and member.joined_at is not None:
+            member_shutdown = shutdown_progress(shutdown_state, member, roster)
+            if member_shutdown.call is not None and member_shutdown.call.by != member.name:
+                yield member_shutdown
+
+
+ENDS = UNSETTLED | {"approved"}
+
+
+def shutdown_report(
+    asker: Member,
+    team: str,
+    reason: str,
+    agents: Sequence[MemberShutdown],
+    now: float,
+) -> NewMessage | None:
+    """The report to the agent that asked for the shutdown. None: nobody's membership is left to end."""
+    gone = [
+        member_shutdown
+        for member_shutdown in agents
+        if member_shutdown.state in ENDS and member_shutdown.member.left_at is None
+    ]
+    if not gone:
+        return None
+    who = json.dumps(
+        sorted((member_shutdown.member.name, member_shutdown.member.joined_at or 0.0) for member_shutdown in gone)
+    )
+    raw = _words(team, reason, asker, agents).encode("utf-8", "backslashreplace")
+    forced = [member_shutdown.member.name for member_shutdown in gone if member_shutdown.state in UNSETTLED]
+    detail = _json(
+        {
+            "team": team,
+            "reason": reason,
+            "members": [member_shutdown.member.name for member_shutdown in gone],
+            "forced": forced,
+        }
+    )
+    over = (asker._replace(seen_at=now), Event(0, now, "dissolved", asker.name, detail=detail))
+    return NewMessage(
+        id=f"dissolved-{digest_of(who.encode()).hex()[:32]}",
+        at=now,
+        sender=TELEX,
+        role=TELEX,
+        to=asker.name,
+        dialect=PLAIN.name,
+        type=None,
+        rank=STATUS,
+        correlation=None,
+        reply_to=None,
+        digest=digest_of(raw),
+        raw=raw,
+        inboxes=(asker.name,),
+        work_change=WorkChange(members=(*(_gone(member_shutdown, asker, now) for member_shutdown in gone), over)),
+    )
+
+
+def _gone(member_shutdown: MemberShutdown, asker: Member, now: float) -> tuple[Member, Event]:
+    member = member_shutdown.member._replace(left_at=now, stopped_at=member_shutdown.member.stopped_at or now)
+    if member_shutdown.state not in UNSETTLED:
+        return member, Event(0, now, "left", member.name)
+    detail = _json({"by": asker.name, "was": member_shutdown.state})
+    return member, Event(0, now, "forced", member.name, detail=detail)
+
+
+def _words(team: str, reason: str, asker: Member, agents: Iterable[MemberShutdown]) -> str:
+    lines = [f"# {team} is dissolved", "", f"Asked by {asker.name}: {reason}.", ""]
+    for member_shutdown in agents:
+        state = (
+            f"{member_shutdown.state}, stopped all the same"
+            if member_shutdown.state in UNSETTLED
+            else member_shutdown.state
+        )
+        status = (
+            f", {member_shutdown.answer.status}"
+            if member_shutdown.answer is not None and member_shutdown.answer.status
+            else ""
+        )
+        pending = (
+            f": {member_shutdown.answer.pending}"
+            if member_shutdown.answer is not None and member_shutdown.answer.pending
+            else ""
+        )
+        lines.append(f"- {member_shutdown.member.name} ({member_shutdown.member.role}): {state}{status}{pending}")
+    return "\n".join(lines) + "\n"
+
+
+def _json(detail: dict[str, object]) -> str:
+    return json.dumps(detail, ensure_ascii=False)

@@ -17,12 +17,21 @@ from telex.dialects.builtin.signal_md import (
 )
 from telex.model.finding import Finding
 from telex.validation import scalars
-from telex.work.id_reuse import id_reused
-from telex.work.pipeline.machine import SignalResult, answered, answers_what, begun, dispatched, was_sent
-from telex.work.pipeline.pending_dispatches import ASKS
-from telex.work.pipeline.state import Part, Work, dispatch_id, is_work_id
-from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.dispatches import ASKS
+from telex.work.pipeline import (
+    Part,
+    SignalResult,
+    Work,
+    answered,
+    answers_what,
+    begun,
+    dispatch_id,
+    dispatched,
+    is_work_id,
+    was_sent,
+)
+from telex.work.reducer import Book, Fold, RuleContext, WorkRules
+from telex.work.view import WorkMessage, id_reused
 
 ANSWERS: dict[str, Part] = {
     TRIAGE_RESULT.name: "triage",

@@ -25,19 +25,19 @@ from telex.model.task_states import (
     standing,
     state_name,
 )
-from telex.work.actions import DECIDING
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
-from telex.work.decisions import REJECTED, decision_of, for_dispatches
-from telex.work.id_reuse import id_nearly_known
-from telex.work.rule_set import (
+from telex.work.reducer import (
+    REJECTED,
     Book,
     DraftMessage,
     Fold,
     RuleContext,
     Topics,
     WorkRules,
+    decision_of,
+    for_dispatches,
 )
-from telex.work.view import WorkMessage
+from telex.work.view import DECIDING, WorkMessage, id_nearly_known
 
 SETTING = "task_states"  # under which a team's own table is found
 CTO = "cto"

@@ -1,4 +1,4 @@
-"""View of a message for the work rules: fields by their role in the action, independent of the dialect's names."""
+"""Tables of the work rules: the modules for each action and each kind of topic."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,9 +10,75 @@ from telex.dialects.field_access import get_path
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.timestamps import parse_timestamp
 from telex.model.event import Event, detail_of
-from telex.model.json_path import path_of
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT, path_of
+from telex.model.limits import LIMITS
 from telex.model.message import Message
-from telex.work.actions import CHAPTERS
+
+# The modules with the rules of an action. They are imported at its first message, since a cold start pays for each
+# import and most teams use few of them.
+CHAPTERS: dict[str, tuple[str, ...]] = {
+    "contract": ("plans",),
+    "close": ("plans",),
+    "progress": ("plans", "blockers"),
+    "blocker": ("blockers",),
+    "review": ("plans",),
+    "ask": ("approvals", "plans", "tasks"),
+    "answer": ("approvals", "plans", "tasks"),
+    "commit": ("tasks", "plans"),
+    "assign": ("tasks",),
+    "status": ("tasks", "blockers"),
+    "quality": ("tasks",),
+    "move": ("tasks",),
+    "stop": ("shutdown",),
+    "stopped": ("shutdown",),
+    "escalate": ("escalations", "tasks"),
+    "signal": ("signals", "plans"),
+    "dispatch": ("signals", "approvals", "plans", "tasks"),
+}
+# The module with the fold of each kind of topic; the kind is the part of its name before the colon.
+FOLDS: dict[str, str] = {
+    "plan": "plans",
+    "contracts": "plans",
+    "approval": "approvals",
+    "task": "tasks",
+    "shutdown": "shutdown",
+    "escalation": "escalations",
+    "climb": "escalations",
+    "escalations": "escalations",
+    "blocker": "blockers",
+    "blockers": "blockers",
+    "work": "signals",
+}
+# Kinds of topics whose states may be long: their folds write into the lists and dicts of the state that they are given.
+IN_PLACE = frozenset({"contracts", "plan", "task", "shutdown"})
+
+
+class NoOpCondition(NamedTuple):
+    """When a deed means nothing: a message that does it need not be read again to know that it may pass."""
+
+    topics: tuple[str, ...]  # as long as nobody has ever said anything in these, and
+    name: str = ""  # what stands under this name of the deed
+    busy: frozenset[str] = frozenset()  # is none of these, in whatever case
+
+    def fits(self, found: Any) -> bool:
+        """Does what stands there mean nothing in itself?"""
+        return not self.name or (isinstance(found, str) and found.casefold() not in self.busy)
+
+
+IDLE: dict[str, NoOpCondition] = {
+    "progress": NoOpCondition(("contracts", "blockers")),
+    # Any word from whoever a matter is with may answer it, a status too.
+    "status": NoOpCondition(
+        ("blockers", "escalations"), "status", frozenset({"started", "blocked", "completed", "failed"})
+    ),
+    "quality": NoOpCondition((), "status", frozenset({"passed"})),
+}
+# Reports come along in many conversations and mean nothing by that: they answer no matter that was handed up there.
+COMES_ALONG = frozenset({"progress", "quality"})
+# By these a request for approval is decided: by what answers it, and by a dispatch that says yes or no to it.
+DECIDING = frozenset({"answer", "dispatch"})
+
 
 UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
@@ -193,3 +259,17 @@ def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
         has_states=has_states,
     )
     return reader
+
+
+def id_reused(work_message: WorkMessage, why: str) -> Finding:
+    wire = work_message.dialect.wire.id
+    say = f"Give it an id of its own: {why} under {work_message.id}."
+    path = path_of(wire) if wire else ROOT
+    return Finding("id-reused", path, say, expected="an id not used before", found=work_message.id)
+
+
+def id_nearly_known(work_message: WorkMessage, name: str, known: str) -> Finding:
+    """`name`: the field of the action that has the id."""
+    found = work_message.text(name)[: LIMITS.found_characters_max]
+    say = f"Write {known}, if that is meant: {found!r} is another one, and differs by case or blanks only."
+    return Finding("id-nearly-known", work_message.path(name), say, "warning", found=found, nearest=known)

@@ -30,8 +30,7 @@ from telex.dialects.schema import (
     kind_at,
 )
 from telex.dialects.toml.document import RAW, TomlValue, meant_or_choices, shown
-from telex.dialects.toml.fields import UNREAD, VALUES_MAX
-from telex.dialects.toml.values import EACH, fields_without_value, read_defaults
+from telex.dialects.toml.fields import EACH, UNREAD, VALUES_MAX, fields_without_value, read_defaults
 
 KEYS = dict.fromkeys(("intent", "says", "values", "means", "defaults", "body"), RAW)
 INTENTS_MAX = 4  # of one type: its own, and those it may be translated as

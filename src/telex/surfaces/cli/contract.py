@@ -132,7 +132,7 @@ def _closing(bus: "SyncBus", plan: Plan, agent: str, reason: str | None) -> dict
     from uuid import uuid4
 
     from telex.validation.authorization import normalised
-    from telex.work.compose import HeaderFields, compose
+    from telex.work.reducer import HeaderFields, compose
 
     revision = plan.revisions[-1]
     dialect = next((one for one in settings_here().dialects() if one.name == revision.dialect), None)

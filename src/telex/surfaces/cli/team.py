@@ -134,7 +134,7 @@ def _stopping(roster: list[Presence], shutdowns: dict[str, Any]) -> list[str]:
         return []
     from telex.model.roster import roster_of
     from telex.model.shutdown import TOPIC, UNSETTLED
-    from telex.work.shutdown_progress import in_progress
+    from telex.work.shutdown import in_progress
 
     member_shutdowns = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))
     calls = [

@@ -19,7 +19,7 @@ from telex.surfaces.cli.output import Screen, finding_lines, shell_word, shown, 
 from telex.surfaces.cli.reader_options import reader_from, readers
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.type_options import dialect_option, json_option, role_option, team_dialect_option
-from telex.translation.result import FieldChange
+from telex.translation.envelope import FieldChange
 from telex.translator import TranslatedMessage, told
 from telex.validation.check import CheckResult, check
 

@@ -29,14 +29,13 @@ from telex.surfaces.cli.output import Screen, finding_lines, shown, wrapped
 from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
-from telex.work.pipeline.diagram import HEADINGS, MEANINGS, diagram, rows
-from telex.work.pipeline.pending_dispatches import pending_dispatches
-from telex.work.pipeline.state import HELD, OPEN, PipelineStep, Work, dispatch_id
+from telex.work.dispatches import pending_dispatches
+from telex.work.pipeline import HEADINGS, HELD, MEANINGS, OPEN, PipelineStep, Work, diagram, dispatch_id, rows
 
 if TYPE_CHECKING:
     from telex.bus.orchestrator import OrchestratorRound
     from telex.ports.bus import Receipt
-    from telex.work.pipeline.state import Work
+    from telex.work.pipeline import Work
 
 PLAN_ENDINGS = (".md", ".markdown")
 PLAN_CHARACTERS_MAX = 1_000_000
@@ -145,7 +144,7 @@ def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, st
 
 def _teller(as_json: bool) -> "tuple[Callable[[OrchestratorRound], None], list[str]]":
     """Printer of a round's results, and the ids of the dispatches refused so far."""
-    from telex.work.pipeline.machine import WORD
+    from telex.work.pipeline import WORD
 
     refused: list[str] = []
 

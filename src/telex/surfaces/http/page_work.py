@@ -14,7 +14,7 @@ from telex.surfaces.http.page_refusals import RefusalStats
 from telex.surfaces.http.size_limits import within_bytes
 from telex.validation.check import CheckPolicy
 from telex.work.approvals import Approval, answerers, answering
-from telex.work.shutdown_progress import in_progress
+from telex.work.shutdown import in_progress
 
 SHOWN_MAX = 200  # of one kind; a longer list would not help a human
 CALLS_MAX = 5
