@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.timestamps import format_timestamp
-from telex.translation.planner import EnvelopeField
-from telex.translation.render import LossReport
 from telex.validation.authorization import EVERYONE, normalised, same_name
+
+if TYPE_CHECKING:
+    from telex.translation.planner import EnvelopeField
+    from telex.translation.render import LossReport
 
 BY_THE_BUS = "as the bus has it"
 NO_BUS = "generated here: no bus has stored it"
@@ -144,7 +146,7 @@ def _counterpart(role: str, here: Mapping[str, str], there: Mapping[str, str], r
     return next((other for does in wanted for other, trade in there.items() if trade == does), None)
 
 
-def address(account: LossReport) -> str | None:
+def address(account: "LossReport") -> str | None:
     """Write sender and recipient, as the dialect calls them. Returns why the sender cannot send this, if so."""
     plan, header = account.plan, account.header
     theirs = _their_role(account)
@@ -178,7 +180,7 @@ def address(account: LossReport) -> str | None:
     return f"{plan.becomes.name} has no room for the name of its sender."
 
 
-def _my_role(account: LossReport) -> str | None:
+def _my_role(account: "LossReport") -> str | None:
     """The sender's role in the dialect, if that may send the type. No other role is ever signed."""
     plan, role = account.plan, account.header.sender_role
     mine = counterpart(role, plan.dialect, plan.to)
@@ -188,7 +190,7 @@ def _my_role(account: LossReport) -> str | None:
     return mine or (None if is_signed_by_role else normalised(role))
 
 
-def _receiver(account: LossReport, role: str) -> str | None:
+def _receiver(account: "LossReport", role: str) -> str | None:
     """The recipient's role in the dialect, if that receives the type; the first that does where one has to be named."""
     plan = account.plan
     theirs, allowed = counterpart(role, plan.dialect, plan.to), plan.becomes.receivers
@@ -200,12 +202,12 @@ def _receiver(account: LossReport, role: str) -> str | None:
     return allowed[0]
 
 
-def _their_role(account: LossReport) -> str | None:
+def _their_role(account: "LossReport") -> str | None:
     receivers = account.plan.type.receivers
     return account.header.recipient_role or (receivers[0] if receivers != ANY else None)
 
 
-def _why_mine(account: LossReport) -> str:
+def _why_mine(account: "LossReport") -> str:
     """Why the sender is called so, where the original does not say it."""
     said, mine = account.header.sender_role, account.roles[0]
     if account.plan.to.addresses == "names" or mine == normalised(said):
@@ -213,7 +215,7 @@ def _why_mine(account: LossReport) -> str:
     return f"it stands for {normalised(said)} in {account.plan.to.name}"
 
 
-def _why_theirs(account: LossReport) -> str:
+def _why_theirs(account: "LossReport") -> str:
     header, plan, whom, theirs = account.header, account.plan, account.roles[1], _their_role(account)
     if plan.to.addresses == "names" and header.recipient:
         return header.known
@@ -227,10 +229,10 @@ def _why_theirs(account: LossReport) -> str:
 
 
 def _name(
-    account: LossReport,
+    account: "LossReport",
     what: str,
     value: str | None,
-    why: Callable[[LossReport], str],
+    why: "Callable[[LossReport], str]",
     *,
     unclear: bool = False,
 ) -> None:
@@ -253,7 +255,7 @@ def _name(
         account.narrow(here.path, slot, said, reason)
 
 
-def _told_back(account: LossReport, said: Any, value: str) -> bool:
+def _told_back(account: "LossReport", said: Any, value: str) -> bool:
     if not isinstance(said, str):
         return False
     if account.plan.to.addresses == "names" or account.plan.dialect.addresses == "names":
@@ -266,7 +268,7 @@ def _same_name(said: str, value: str) -> bool:
     return same_name(said, value)
 
 
-def envelope(account: LossReport) -> None:
+def envelope(account: "LossReport") -> None:
     """Its id, its time, and what it answers."""
     for what in ("id", "timestamp", "reply_to"):
         slot, here, there, alone = account.plan.wires[what]
@@ -288,7 +290,7 @@ def envelope(account: LossReport) -> None:
                 account.invent(there.path, slot, value, header.known)
 
 
-def correlate(account: LossReport) -> None:
+def correlate(account: "LossReport") -> None:
     """The conversation it belongs to: by its own field, or as good as told where the task has the same name."""
     slot, here, there, alone = account.plan.wires["correlation"]
     said = here.get(account.tree) if here is not None else None
@@ -313,14 +315,14 @@ def correlate(account: LossReport) -> None:
         account.lose(here.path, slot, said, account.plan.kept)
 
 
-def _is_told_as_task(account: LossReport, here: EnvelopeField, there: EnvelopeField) -> bool:
+def _is_told_as_task(account: "LossReport", here: "EnvelopeField", there: "EnvelopeField") -> bool:
     """One field says both, and has been told as what it is about: that it names a conversation is then made up."""
     if there.required:
         return False
     return any(read.path == here.path and told for read, told in zip(account.plan.reads, account.told, strict=True))
 
 
-def _call(account: LossReport, there: EnvelopeField, slot: str) -> None:
+def _call(account: "LossReport", there: "EnvelopeField", slot: str) -> None:
     """A conversation that the original does not name: as the bus calls it, or by the task, or by the message itself."""
     header = account.header
     known = ((header.correlation, header.known), (account.slot("task"), "its task stands for the conversation"))
