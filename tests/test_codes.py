@@ -35,11 +35,8 @@ OF_THE_WORK = (
     "pattern_set",
     "project_paths",
     "patterns",
-    "shutdown_progress",
     "escalation_chain",
-    "shutdown_report",
     "dialect_versions",
-    "user_dialect_requests",
 )
 OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "work", "pipeline") or file.stem in OF_THE_WORK]
 SOURCES = [

@@ -10,6 +10,7 @@ from telex.model.finding import Finding, refusals
 from telex.replay.reader import LogEntry, of_store
 from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy
+from telex.work.approvals import Approval
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
 from tests.proofs import proves
 from tests.toml_dialects import KANBAN
@@ -38,6 +39,11 @@ def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-
     return team.bus.send(made.raw, sender=sender, to="max")
 
 
+def approvals(simulator: Simulator) -> dict[str, Approval]:
+    states = simulator.work_state.values()
+    return {state.request.id: state for state in states if isinstance(state, Approval)}
+
+
 def replayed(team: Team) -> list[tuple[str, tuple[Finding, ...]]]:
     simulator, found = Simulator(CheckPolicy(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
     for event, message in team.bus.events():
@@ -47,7 +53,9 @@ def replayed(team: Team) -> list[tuple[str, tuple[Finding, ...]]]:
         elif isinstance(line, LogEntry):
             judged = simulator.send(line)
             found.append((judged.verdict, judged.findings))
-    assert all(one.waits for one in simulator.work_state.values()), "an intent gives leave for nothing"
+    decided = {id_: approval.answer and approval.answer.decision for id_, approval in approvals(simulator).items()}
+    stored = team.bus.work_state("approval").values()
+    assert decided == {approval.request.id: approval.answer and approval.answer.decision for approval in stored}
     return found
 
 

@@ -188,8 +188,7 @@ def test_a_dialect_that_nobody_has_written_rows_for_says_so() -> None:
 def test_a_row_speaks_of_what_there_is(dialect: Dialect, row: TypeMapping) -> None:
     """A word that no dialect has, or a slot that the type has not, would silently lose what it is for."""
     type_ = dialect.types[row.type]
-    assert type_.deed is not None
-    names = type_.deed.field_map
+    names = type_.field_map
     headed = {section.slot for section in row.body.sections} | {row.body.main} if row.body else set()
     assert {*row.intents, *row.serves} - {"none"} <= INTENTS.keys()
     assert set(row.names.values()) <= names.keys() | headed

@@ -248,7 +248,7 @@ def test_a_file_that_says_nothing_of_it_reaches_others_as_markdown() -> None:
     silent = silent.replace("[types.moved.values.status]\n", "[x]\n").replace("[types.stuck.defaults]\n", "")
     silent = silent[: silent.index("[x]")] + silent[silent.index("[types.stuck]") :]
     mute = declared(silent)
-    assert all(type_.meaning is None for type_ in mute.types.values())
+    assert all(not type_.semantics.intents for type_ in mute.types.values())
     assert "declares no intent" in why_not(said(mute, "moved"), VBW_TYPED)
     assert "has no message that reports how far" in why_not(said(VBW_TYPED, "execution_update"), mute)
 

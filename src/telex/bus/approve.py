@@ -15,10 +15,10 @@ from telex.model.json_path import ROOT
 from telex.model.roster import HUMAN, Member, Roster
 from telex.model.suggestion import nearest
 from telex.validation.authorization import may_send, normalised
-from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
+from telex.work.approvals import Approval, ApprovalRequest, answering, deadline_of, topic_of
 from telex.work.escalations import topics_of_step
 from telex.work.plan_lookup import CONTRACTS, contracts_in
-from telex.work.reducer import APPROVED, CONDITIONAL, REJECTED, HeaderFields, compose
+from telex.work.reducer import APPROVED, CONDITIONAL, REJECTED, HeaderFields, can_compose, compose
 from telex.work.view import WorkMessage, parse_tree
 
 
@@ -78,7 +78,7 @@ async def answer_to(
 async def _widens_nothing(context: BusContext, approval: Approval, type_: MessageType) -> bool:
     """Is a contract to be widened, and would this answer add no path to it? An override may be of another gate."""
     contracts = contracts_in(await context.topics((CONTRACTS,)))
-    names_paths = type_.deed is not None and "modifications" in type_.deed.field_map and bool(approval.request.paths)
+    names_paths = "modifications" in type_.field_map and bool(approval.request.paths)
     waits = contracts is not None and approval.waits and approval.request.id in contracts.asks
     return waits and approval.request.kind == SCOPE_CHANGE and not names_paths
 
@@ -113,28 +113,27 @@ def _in_which_words(
     context: BusContext, request: ApprovalRequest, member: Member | None
 ) -> tuple[Dialect, MessageType]:
     """In those of the request; from a role that its dialect does not know in others, such as it reads itself."""
-    dialect = context.dialects[request.dialect]
-    own = dialect, dialect.types[dialect.types[request.type].reply or ""]
-    if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
+    own = answering(request, context.dialects)
+    if own is not None and not can_compose(*own):
+        own = None
+    role = member.role if member is not None else HUMAN
+    if own is not None and (role == HUMAN or role in own[0].roles or may_send(role, own[1])):
         return own
     known = tuple(context.dialects.values())
-    read = [other for one in member.dialects if (other := by_name(choice_of(one).name, known)) is not None]
-    for other in (*read, *context.dialects.values()):
-        for type_ in other.types.values():
-            if type_.deed is not None and type_.deed.action == "answer" and may_send(member.role, type_):
-                return other, type_
+    names = [choice_of(choice).name for choice in member.dialects] if member is not None else []
+    read = [dialect for name in names if (dialect := by_name(name, known)) is not None]
+    for dialect in (*read, *known):
+        for type_ in dialect.types.values():
+            if type_.action == "answer" and can_compose(dialect, type_) and (role == HUMAN or may_send(role, type_)):
+                return dialect, type_
+    if own is None:
+        raise InvalidValue(f"send the answer to {request.id} as a message: no type of it can be composed here.")
     return own
 
 
 async def _not_asked(context: BusContext, id_: str) -> str:
-    from telex.bus.user_dialect_requests import is_user_dialect_request
-
     if await context.topics(topics_of_step(id_)):
         return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
-    own = [message for message in await context.store.find(id_) if is_user_dialect_request(context, message)]
-    if own:
-        what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
-        return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
     known: dict[str, Approval] = await context.topics_of_kind("approval")
     waiting = [approval.request.id for approval in known.values() if approval.waits]
     close = nearest(id_, waiting)
@@ -160,8 +159,9 @@ def _signed(
 
 def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
     """The decision as the dialect spells it, where it has a field for that."""
-    assert type_.deed is not None
-    where = type_.deed.field_map.get("decision")
+    if "decision" in type_.semantics.spelling:
+        return decision
+    where = type_.field_map.get("decision")
     field = kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) if where is not None else None
     if field is None or not isinstance(field.kind, OneOf):
         return None
@@ -169,7 +169,6 @@ def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
 
 
 def _must_fit(type_: MessageType, said: dict[str, object]) -> None:
-    assert type_.deed is not None
     for name in ("conditions", "modifications"):
-        if said[name] is not None and name not in type_.deed.field_map:
+        if said[name] is not None and name not in type_.field_map:
             raise InvalidValue(f"leave out the {name}: {type_.name} has no place for them.")

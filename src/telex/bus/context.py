@@ -65,14 +65,17 @@ class BusContext:
     def escalation_types(self) -> frozenset[str]:
         """The names of all types that escalate something."""
         types = [type_ for dialect in self.dialects.values() for type_ in dialect.types.values()]
-        return frozenset([type_.name for type_ in types if type_.deed is not None and type_.deed.action == ESCALATE])
+        return frozenset([type_.name for type_ in types if type_.action == ESCALATE])
 
     def type_that(self, action: str) -> tuple[Dialect, MessageType] | tuple[None, None]:
-        """The first type of the team's dialects that has this action."""
+        """The first type of the team's dialects that has this action and that the bus can compose."""
+        from telex.work.reducer import can_compose
+
         among = (self.policy.forced,) if self.policy.forced else self.policy.dialects
         for dialect in among:
             for type_ in dialect.types.values():
-                if type_.deed is not None and type_.deed.action == action:
+                has_action = type_.action == action
+                if has_action and can_compose(dialect, type_):
                     return dialect, type_
         return None, None
 
@@ -85,7 +88,7 @@ class BusContext:
     def action_of(self, message: Message) -> str:
         """The action of a stored message in the work; empty where it has none."""
         found = self.type_of(message)
-        return found[1].deed.action if found is not None and found[1].deed is not None else ""
+        return found[1].action if found is not None else ""
 
     # --- reads -------------------------------------------------------------------------------------------------------
 

@@ -87,8 +87,7 @@ def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
 
 def _is_decision_without_request(traits: TypeTraits) -> bool:
     """A dispatch with a decision, in a dialect that has no requests to name."""
-    action = traits.type.deed
-    return traits.action == "dispatch" and action is not None and "decision" in action.field_map
+    return traits.action == "dispatch" and "decision" in traits.type.field_map
 
 
 def _is_from(message: Message, inboxes: Route) -> bool:

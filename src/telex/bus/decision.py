@@ -245,18 +245,17 @@ class Decision:
         return self._inboxes
 
     def _check_work_rules(self) -> DecidedSend | None:
-        """Plain text gets a hint, a type with an action is held to the rules, a user's own type decides nothing."""
+        """Plain text gets a hint; a type with an action is checked by the rules."""
         self._correlate()
         context, checked, traits = self._context, self._checked, self._checked.traits
         if traits is None:
             self._findings = self._hints()
-        elif traits.action is not None and (checked.checked is None or not refusals(checked.findings)):
-            if traits.idle is None or not context.team.is_empty(traits.idle):
-                self._apply_work_rules(traits)
-        elif traits.type.meaning is not None and self._reply_to is not None:
-            from telex.bus.user_dialect_requests import decides_no_approval
-
-            self._findings = decides_no_approval(context, self._as_work_message(traits))
+        elif (
+            traits.action is not None
+            and (checked.checked is None or not refusals(checked.findings))
+            and (traits.idle is None or not context.team.is_empty(traits.idle))
+        ):
+            self._apply_work_rules(traits)
         if self._findings and refusals(self._findings):
             if context.policy.strict:
                 return self._refuse(self._findings)

@@ -66,8 +66,7 @@ class Orchestrator:
         if not is_work_id(work):
             wanted = f"1 to {WORK_CHARACTERS_MAX} letters, digits, hyphens and underscores"
             raise InvalidValue(f"choose another id for the work: {wanted}.")
-        assert TRIAGE_REQUEST.deed is not None
-        fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.deed.field_map["signal"]: "execute"}
+        fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.field_map["signal"]: "execute"}
         raw = write(SIGNAL_MD, fields, text if text.endswith("\n") else text + "\n").encode("utf-8", "backslashreplace")
         for message in await self._found(work):
             if message.raw != raw:

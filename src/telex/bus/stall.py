@@ -156,11 +156,11 @@ async def _without(context: BusContext, plan: Any, needed: str) -> Remedy | None
     last = plan.revisions[-1]
     message, dialect = await context.store.message(last.seq), context.dialects.get(last.dialect)
     type_ = dialect.types.get(message.type or "") if message is not None and dialect is not None else None
-    if message is None or dialect is None or type_ is None or type_.deed is None:
+    if message is None or dialect is None or type_ is None or "depends_on" not in type_.field_map:
         return None
     tree = parse_tree(message.raw, dialect, type_)
     others = [one for one in plan.words.depends_on if one != needed]
-    set_path(tree, dialect.locate(type_, type_.deed.field_map["depends_on"]), others)
+    set_path(tree, dialect.locate(type_, type_.field_map["depends_on"]), others)
     if dialect.wire.id is not None:
         tree[dialect.wire.id] = context.clock.new_id()
     if dialect.wire.timestamp is not None:

@@ -40,10 +40,7 @@ def check_work_rules(
         evidence = (*evidence, *answers_no_dispatch(context, reads, message))
     findings = reducer.check_rules(message, topics, rules)
     if findings and refusals(findings):
-        from telex.bus.user_dialect_requests import findings_left
-
-        left = findings_left(context, reads, message, findings)
-        return WorkDecision((*evidence, *(findings if left is None else left)))
+        return WorkDecision((*evidence, *findings))
     findings = (*evidence, *findings)
     if evidence and refusals(evidence):
         return WorkDecision(findings)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from telex.delivery.routing import inboxes_of
 from telex.delivery.system_messages import format_timestamp
 from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import PRIORITIES, Dialect, MessageType, OneOf, Tree, kind_at
+from telex.dialects.schema import PRIORITIES, Dialect, ListOf, MessageType, OneOf, Text, Tree, kind_at
 from telex.dialects.write import write
 from telex.model.digest import digest_of
 from telex.model.escalation import NO_DEADLINE, Escalation, EscalationLevel
@@ -27,7 +27,7 @@ ESCALATE = "escalate"
 
 
 def is_escalation(type_: MessageType | None) -> bool:
-    return type_ is not None and type_.deed is not None and type_.deed.action == ESCALATE
+    return type_ is not None and type_.action == ESCALATE
 
 
 def deadline_of(level: str, inboxes: Sequence[str], now: float, limits: Limits) -> float:
@@ -52,8 +52,7 @@ def above(dialect: Dialect, type_: MessageType, level: str) -> Iterator[str]:
 
 
 def _levels(dialect: Dialect, type_: MessageType) -> tuple[str, ...]:
-    assert type_.deed is not None
-    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.field_map["level"]))
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.field_map["level"]))
     return field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
 
 
@@ -163,17 +162,21 @@ def climbing(
 def _tree_for(last: LastStep, step: EscalationStep, unanswered: EscalationLevel) -> Tree:
     """Content of the last message, for the next level, with a line that names the level that did not answer."""
     dialect, type_, tree = last._replace(tree=copy.deepcopy(last.tree))
-    assert type_.deed is not None
-    names, role = type_.deed.field_map, normalised(unanswered.level)
+    names, role = type_.field_map, normalised(unanswered.level)
     silent = f"{role} has not answered {unanswered.id} since {format_timestamp(unanswered.at)}"
     set_path(tree, dialect.locate(type_, names["level"]), step.level)
-    if "evidence" in names:
+    if "evidence" in names and _takes_texts(dialect, type_, names["evidence"]):
         _append(tree, dialect.locate(type_, names["evidence"]), silent)
     elif "history" in names:
         failed = {"history_agent": role, "history_attempts": 1, "history_error": silent}
         line = {names[name].rpartition(".")[2]: value for name, value in failed.items() if name in names}
         _append(tree, dialect.locate(type_, names["history"]), line)
     return tree
+
+
+def _takes_texts(dialect: Dialect, type_: MessageType, name: str) -> bool:
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, name))
+    return field is not None and isinstance(field.kind, ListOf) and isinstance(field.kind.item, Text)
 
 
 def _append(tree: Tree, path: tuple[str, ...], line: Any) -> None:

@@ -103,8 +103,7 @@ class ValidatorCache:
             rank = PRIORITIES.index(type_.priority)
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            does = type_.deed.action if type_.deed is not None and self.desk.work else None
-            deed = does if does in CHAPTERS else None
+            deed = type_.action if self.desk.work and type_.action in CHAPTERS else None
             type_traits = self._kinds[dialect.name, type_.name] = TypeTraits(
                 dialect,
                 type_,
@@ -114,7 +113,7 @@ class ValidatorCache:
                 stands_alone=not asks and not answers,
                 replies=bool(answers) or deed == "signal",
                 action=deed,
-                idle=IDLE[deed].topics if deed in IDLE else None,
+                idle=_idle_topics(type_, deed),
             )
         return type_traits
 
@@ -145,9 +144,20 @@ class ValidatorCache:
         return lane
 
 
+def _idle_topics(type_: MessageType, action: str | None) -> tuple[str, ...] | None:
+    """Topics while which are empty a message of the type may have no effect. None: the rules apply to each, as to a
+    type with its own spelling of the value that decides."""
+    idle = IDLE.get(action or "")
+    if idle is None:
+        return None
+    has_plain_value = idle.name in type_.field_map and idle.name not in type_.semantics.spelling
+    return idle.topics if not idle.name or has_plain_value else None
+
+
 def _telling(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
     """Path of the field that decides whether the message affects the work; None: no single field does."""
-    idle = IDLE.get(type_.deed.action) if type_.deed is not None else None
-    if idle is None or type_.deed is None or not idle.name:
+    idle = IDLE.get(type_.action)
+    if idle is None or not idle.name:
         return None
-    return dialect.locate(type_, type_.deed.field_map[idle.name])
+    where = type_.field_map.get(idle.name)
+    return dialect.locate(type_, where) if where is not None else None

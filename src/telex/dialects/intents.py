@@ -7,7 +7,7 @@ translation.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 NO_WORDS: tuple[str, ...] = ()
 LEVELS = ("high", "medium", "low")
@@ -260,6 +260,81 @@ INTENTS: Mapping[str, Intent] = {
         "says that a message could not be read",
         {"original": Term("the id of that message"), "details": Term("what was wrong with it")},
     ),
+}
+
+
+class WorkAction(NamedTuple):
+    """What a type with this intent does to the work."""
+
+    action: str  # a key of work/view.CHAPTERS
+    names: str  # of the rules: `name=term`, or `name` where the term has the same name; [] only if a list has it
+    needs: tuple[str, ...] = ()  # terms that the type must have
+    words: Mapping[str, Mapping[str, Any]] = {}  # name → word of its term → value as the rules have it
+
+
+# Work actions of an intent. The first whose terms the type has applies; without one, the type has no work rules.
+WORK: Mapping[str, tuple[WorkAction, ...]] = {
+    "assign": (
+        WorkAction(
+            "contract",
+            "plan=task phase objective=details tasks allowed forbidden depends_on must_haves=constraints checks budget",
+            ("task", "tasks", "allowed"),
+        ),
+        WorkAction("assign", "task title details depends_on", ("task",)),
+    ),
+    "progress": (
+        WorkAction(
+            "progress",
+            "plan task status commit files tokens concerns",
+            ("plan", "task"),
+            {"status": {"done": "complete", "partly": "partial", "started": "partial", "failed": "failed"}},
+        ),
+        WorkAction(
+            "status",
+            "task status details percent",
+            ("task",),
+            {"status": {"done": "completed", "partly": "progress", "started": "started", "failed": "failed"}},
+        ),
+    ),
+    "blocked": (
+        WorkAction(
+            "blocker",
+            "plan task blocker blockers[]=blocker needs severity",
+            ("task",),
+            {"severity": {"high": "blocking", "medium": "degraded", "low": "informational"}},
+        ),
+    ),
+    "verdict": (
+        WorkAction(
+            "quality",
+            "task status=result",
+            ("task",),
+            {"status": {"pass": "passed", "notes": "passed", "partly": "failed", "fail": "failed"}},
+        ),
+    ),
+    "ask": (
+        WorkAction(
+            "ask",
+            "task subject kind evidence options deadline files changes plan_file",
+            words={"kind": {"scope": "scope_change", "plan": "plan_approval", "gate": "gate_override"}},
+        ),
+    ),
+    "answer": (
+        WorkAction(
+            "answer",
+            "request task approved=decision decision reason=reasons reasons[] conditions modifications",
+            words={
+                "decision": {"yes": "approved", "no": "rejected", "conditional": "conditional"},
+                "approved": {"yes": True, "no": False, "conditional": True},
+            },
+        ),
+    ),
+    "release": (WorkAction("commit", "task approval files message approver", ("task", "approval")),),
+    "escalate": (WorkAction("escalate", "task level reason severity evidence advice", ("level",)),),
+    "move": (WorkAction("move", "task came_from goes_to reason", ("task", "came_from", "goes_to")),),
+    "close": (WorkAction("close", "plan reason", ("plan",)),),
+    "stop": (WorkAction("stop", "reason team"),),
+    "stopped": (WorkAction("stopped", "request approved pending", ("request", "approved")),),
 }
 
 # What a role does, for whoever has to find its like in another dialect.

@@ -329,11 +329,8 @@ def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Sl
 
 
 def names_of(type_: MessageType) -> Mapping[str, str]:
-    """Slot → its field: as declared in the file of a user's own type, else from the type's action."""
-    if type_.meaning is not None:
-        return type_.meaning.says
-    assert type_.deed is not None, f"{type_.name} has no names for its fields"
-    return type_.deed.field_map
+    """Slot → its field."""
+    return type_.semantics.terms if type_.semantics.intents else type_.field_map
 
 
 def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[str, ItemPart]:

@@ -519,10 +519,10 @@ class MappingRoute(NamedTuple):
 
 def rows_of(dialect: Dialect) -> tuple[TypeMapping, ...]:
     """Mappings of a built-in dialect; or those of a user's file, before those of the dialect that it extends."""
-    own = tuple(row_of(dialect, type_) for type_ in dialect.types.values() if type_.meaning is not None)
-    # A type that replaces an inherited one has no action, so its inherited mapping does not apply.
-    inherited = (row for row in ROWS.get(dialect.extends or dialect.name, ()) if row.type in dialect.types)
-    return own + tuple(row for row in inherited if dialect.types[row.type].deed is not None)
+    own = tuple(row_of(dialect, type_) for type_ in dialect.types.values() if type_.semantics.intents)
+    # A type that replaces an inherited one has intents of its own or none: its inherited mapping does not apply.
+    inherited = {name for name, type_ in dialect.types.items() if type_.action and not type_.semantics.intents}
+    return own + tuple(row for row in ROWS.get(dialect.extends or dialect.name, ()) if row.type in inherited)
 
 
 def routes(dialect: Dialect, type_: str, to: Dialect) -> tuple[MappingRoute, ...]:
@@ -589,13 +589,12 @@ _COUNTS = {"total": ("passed", "failed", "skipped")}
 
 
 def row_of(dialect: Dialect, type_: MessageType) -> TypeMapping:
-    meaning = type_.meaning
-    assert meaning is not None, f"the file of {dialect.name} says nothing of {type_.name}"
+    meaning = type_.semantics
     return TypeMapping(
         type_.name,
         meaning.intents,
         means=meaning.means,
-        values=meaning.values,
+        values=meaning.words,
         least=_least(dialect, type_, meaning),
         body=Body(meaning.body, type_.sections[0] if type_.sections else HEADING) if meaning.body else None,
     )
@@ -605,7 +604,7 @@ def _least(dialect: Dialect, type_: MessageType, meaning: Semantics) -> dict[str
     """Default values by path: a field may have the name of another field's term."""
     whole = dialect.fields_of(type_)
     found: dict[str, MinimumValue] = {}
-    for term, name in meaning.says.items():
+    for term, name in meaning.terms.items():
         steps = dialect.locate(type_, name)
         field = kind_at(whole, steps)
         if "[]" in name or field is None or (plain := default(field.kind, "")) is UNSAID or plain.value is None:

@@ -248,7 +248,7 @@ _IN_WORDS = ("telex send --as {me} --to {you} --reply-to {id} -",)
 def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader) -> list[str]:
     """The end of a rendering: which answer is expected, and how to send it."""
     answer = dialect.types.get(type_.reply or "")
-    does = type_.deed.action if type_.deed is not None else ""
+    does = type_.action
     if header.sender == TELEX and answer is None:
         does = "escalate"  # the bus forwards the answer to the author
     commands = _typed(_BY_COMMAND.get(does, _IN_WORDS), header)

@@ -136,7 +136,7 @@ def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Translatio
 def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
     """Validate the result if its dialect is a user's: its rules may not fit any mapping."""
     if isinstance(made, NoCounterpart) or (
-        made.type.meaning is None and (made.dialect.extends is None or made.dialect.name in _BUILT_IN)
+        not made.type.semantics.intents and (made.dialect.extends is None or made.dialect.name in _BUILT_IN)
     ):
         return made
     findings = refusals(

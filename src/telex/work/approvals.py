@@ -186,7 +186,7 @@ def may_answer(work_message: WorkMessage, request: ApprovalRequest, in_its_words
 
 def _by_trade(type_: MessageType) -> tuple[str, ...]:
     """The roles whose part it is to answer. Whoever may send off work need not be asked about everything."""
-    is_for_that = type_.deed is not None and type_.deed.action == "answer" and type_.senders != ANY
+    is_for_that = type_.action == "answer" and type_.senders != ANY
     return type_.senders if is_for_that else ()
 
 

@@ -219,8 +219,7 @@ def dispatch_text(work: Work, dispatch: Dispatch, quoted: Mapping[str, str], not
         return _word(work, dispatch)
     if dispatch.type is None:
         return _check(work, dispatch)
-    assert dispatch.type.deed is not None
-    names = dispatch.type.deed.field_map
+    names = dispatch.type.field_map
     found, paragraphs = _opening(work, dispatch, quoted, plan)
     of = {**dispatch.of, **found}
     tree: Tree = {TYPE: dispatch.type.name, **{names[name]: of[name] for name in names if name in of}}

@@ -276,7 +276,7 @@ def _can_be_spent(used: int, spent: int, budget: int) -> bool:
 def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> Finding:
     used = _tokens(work_message)
     comes_to = f"this makes {plan.spent + used:,}" if used else f"has spent {plan.spent:,}"
-    names = work_message.type.deed.field_map if work_message.type.deed is not None else {}
+    names = work_message.type.field_map
     by = plan.revisions[-1].by
     say = (
         f"Stop, and ask {short(by)} for a contract with a larger budget: plan {short(plan.id)} may spend {budget:,}"
@@ -387,9 +387,9 @@ def sentence(judged: PathDecision, role: str, context: RuleContext) -> str:
 def asking_type(dialect: Dialect | None) -> MessageType | None:
     """The type in which this dialect asks for more than a contract allows."""
     for type_ in dialect.types.values() if dialect is not None else ():
-        if type_.deed is None or type_.deed.action != "ask" or dialect is None or "kind" not in type_.deed.field_map:
+        if type_.action != "ask" or dialect is None or "kind" not in type_.field_map:
             continue
-        field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.field_map["kind"]))
+        field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.field_map["kind"]))
         if field is not None and isinstance(field.kind, OneOf) and set(ASKING.values()) <= set(field.kind.values):
             return type_
     return None

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import normal_address
-from telex.delivery.system_messages import format_timestamp
-from telex.dialects.rule_evaluation import set_path
-from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Number, OneOf, Timestamp, Tree
+from telex.dialects.field_access import get_path, set_path
+from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Number, OneOf, Semantics, Timestamp, Tree
+from telex.dialects.timestamps import format_timestamp
 from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
@@ -71,10 +71,12 @@ _DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, 
 
 def decision_of(work_message: WorkMessage) -> str:
     """One of three words, however the dialect says it. What says neither yes nor no is no."""
-    yes = work_message.get("approved")
-    if isinstance(yes, bool):
-        return REJECTED if not yes else CONDITIONAL if work_message.texts("conditions") else APPROVED
-    return _DECISIONS.get(work_message.text("decision").casefold(), REJECTED)
+    decision = _DECISIONS.get(work_message.text("decision").casefold())
+    if decision is not None:
+        return decision
+    if work_message.get("approved") is not True:
+        return REJECTED
+    return CONDITIONAL if work_message.texts("conditions") else APPROVED
 
 
 def topic_of_request(request_id: str) -> str:
@@ -237,8 +239,7 @@ def compose(
     dialect: Dialect, type_: MessageType, of: Mapping[str, Any], header: HeaderFields, like: Tree = NOTHING
 ) -> Tree:
     """A complete message. Other envelope fields, such as its phase or task, are copied from the message `like`."""
-    assert type_.deed is not None
-    wire = dialect.wire
+    semantics, wire = type_.semantics, dialect.wire
     known = {
         wire.id: header.id,
         wire.correlation: header.correlation,
@@ -256,13 +257,37 @@ def compose(
             value = _least(field, header.at)
         if value is not None and _fits(field, value):
             tree[name] = value
-    fields = {where: of[name] for name, where in type_.deed.field_map.items() if of.get(name) is not None}
+    fields = {
+        where: _written(semantics, name, of[name])
+        for name, where in semantics.field_map.items()
+        if of.get(name) is not None
+    }
     if header.reply_to is not None and wire.reply_to is not None:
         fields.setdefault(wire.reply_to, header.reply_to)
     for where, value in fields.items():
         if where not in dialect.envelope or where not in tree or of.get(where) is not None:
             set_path(tree, dialect.locate(type_, where), value)
+    for path, value in semantics.defaults.items():
+        steps = tuple(path.removeprefix("$.").split("."))
+        if "[" not in path and get_path(steps)(tree) is None:
+            set_path(tree, steps, value)
     return tree
+
+
+def _written(semantics: Semantics, name: str, value: Any) -> Any:
+    """A value of the rules as the type has it."""
+    spelling = semantics.spelling.get(name)
+    return spelling[value][0] if spelling and value in spelling else value
+
+
+def can_compose(dialect: Dialect, type_: MessageType) -> bool:
+    """Whether the bus knows a value for each required field of the type."""
+    semantics = type_.semantics
+    if not semantics.intents:
+        return True
+    known = {dialect.locate(type_, where)[-1] for where in semantics.field_map.values()}
+    known |= {path.rpartition(".")[2] for path in semantics.defaults}
+    return semantics.body is None and all(name in known for name, field in type_.fields.items() if field.required)
 
 
 def _least(field: Field, now: float) -> Any:

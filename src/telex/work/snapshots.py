@@ -13,7 +13,7 @@ from typing import Any
 
 from telex.model.digest import DIGEST_BYTES, digest_of
 
-FOLDS_VERSION = 6  # goes up whenever a fold gives another state for the same messages
+FOLDS_VERSION = 7  # goes up whenever a fold gives another state for the same messages
 LONG = 200  # messages folded at once after which a snapshot pays
 SEAL_CHARACTERS = 2 * DIGEST_BYTES
 _HOMES = ("telex.model.", "telex.work.")  # where the values that states are made of live

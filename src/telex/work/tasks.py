@@ -217,7 +217,7 @@ def _escalation(work_message: WorkMessage, book: Book, context: RuleContext) -> 
                 (
                     message_type
                     for message_type in work_message.dialect.types.values()
-                    if message_type.deed and message_type.deed.action == "escalate"
+                    if message_type.action == "escalate" and "history" in message_type.field_map
                 ),
                 None,
             )
@@ -246,7 +246,6 @@ def _goes_to(machine: TaskStateMachine, stands: TaskStatus, state: str, roster: 
 def _draft(
     work_message: WorkMessage, type_: MessageType, task: Task, state: str, failed: Sequence[TaskStep], to: str
 ) -> DraftMessage:
-    assert type_.deed is not None
     level = HUMAN if to == HUMAN else CTO
     of = {
         "task": task.id,
@@ -260,8 +259,7 @@ def _draft(
 
 def _history(type_: MessageType, failed: Sequence[TaskStep]) -> list[dict[str, Any]]:
     """Who failed how often, and how the last time: in the words of the dialect."""
-    assert type_.deed is not None
-    names = {name: where.rpartition(".")[2] for name, where in type_.deed.field_map.items() if "[]" in where}
+    names = {name: where.rpartition(".")[2] for name, where in type_.field_map.items() if "[]" in where}
     by_agent: dict[str, list[TaskStep]] = {}
     for step in failed:
         by_agent.setdefault(step.whom, []).append(step)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.builtin.signal_md_1_1 import ROUTE, route_in
 from telex.dialects.field_access import get_path
-from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.schema import BODY_KEY, Dialect, MessageType, Tree
 from telex.dialects.timestamps import parse_timestamp
 from telex.model.event import Event, detail_of
 from telex.model.finding import Finding
@@ -105,7 +105,7 @@ class WorkMessage(NamedTuple):
 
     @property
     def action(self) -> str:
-        return self.type.deed.action if self.type.deed is not None else ""
+        return self.type.action
 
     def get(self, name: str) -> Any:
         """Value of one of the action's fields; None where the message, or its type, does not have it."""
@@ -134,20 +134,21 @@ class WorkMessage(NamedTuple):
         return _reader_of(self.dialect, self.type).has_states
 
     def has(self, name: str) -> bool:
-        """Whether its type has that field; it may be empty."""
-        return self.type.deed is not None and name in self.type.deed.field_map
+        """Whether its type has that field, which may be empty, or implies its value."""
+        semantics = self.type.semantics
+        return name in semantics.field_map or name in semantics.fixed
 
     def path(self, name: str, *more: str | int) -> str:
-        """Path of that field, for a finding."""
-        assert self.type.deed is not None
-        return path_of(*self.dialect.locate(self.type, self.type.deed.field_map[name]), *more)
+        """Path of that field, for a finding; the whole message if its type only implies the value."""
+        where = self.type.field_map.get(name, BODY_KEY)
+        return ROOT if where == BODY_KEY else path_of(*self.dialect.locate(self.type, where), *more)
 
 
 def work_message_from_log(message: Message, event: Event | None, dialect: Dialect) -> WorkMessage | None:
     """A message from the log. None: it has no work action, or a lenient team stored it with a refusal, so it changes
     nothing."""
     type_ = dialect.types.get(message.type or "")
-    if type_ is None or type_.deed is None or type_.deed.action not in CHAPTERS or message.refused:
+    if type_ is None or type_.action not in CHAPTERS or message.refused:
         return None
     text = event.detail if event is not None else None
     # Most details hold only a duration, and parsing them is a third of the cost of folding.
@@ -195,6 +196,8 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
         tree = reading.tree
         if ROUTE in type_.sections:
             tree = {**tree, ROUTE_KEY: route_in(reading.body or "")}
+        if type_.semantics.body is not None:
+            tree = {**tree, BODY_KEY: (reading.body or "").strip()}
     later = _reader_of(dialect, type_).later
     return _respelt(tree, dialect, later) if later else tree
 
@@ -218,6 +221,8 @@ class _TypeReader(NamedTuple):
     getters: tuple[tuple[str, Callable[[Tree], Any]], ...]  # the others
     later: Mapping[str, str]  # fields that may also have the name of a later version
     has_states: bool  # tasks have states in its dialect
+    values: Mapping[str, Mapping[Any, Any]]  # by name: values of the field, as the rules have them
+    fixed: Mapping[str, Any]  # by name: values that the type implies
 
 
 _DECODE = json.JSONDecoder().decode
@@ -235,6 +240,11 @@ def fields_of(tree: Tree, dialect: Dialect, type_: MessageType) -> dict[str, Any
         fields[name] = get(tree)
     if ROUTE_KEY in tree:
         fields["route"] = tree[ROUTE_KEY]
+    for name, values in reader.values.items():
+        value = fields[name]
+        if isinstance(value, (str, bool)):
+            fields[name] = values.get(value, value)
+    fields.update(reader.fixed)
     return fields
 
 
@@ -242,14 +252,12 @@ def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
     known = _READERS.get(id(type_))
     if known is not None:
         return known
-    names = type_.deed.field_map if type_.deed is not None else {}
-    paths = {name: dialect.locate(type_, where) for name, where in names.items()}
+    semantics = type_.semantics
+    paths = {name: dialect.locate(type_, where) for name, where in semantics.field_map.items()}
     parents = (dialect.payload,) if dialect.payload else ()
     inside = {name: path for name, path in paths.items() if path[:-1] == parents and not path[-1].endswith("[]")}
     later = {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
-    has_states = any(
-        message_type.deed is not None and message_type.deed.action == "move" for message_type in dialect.types.values()
-    )
+    has_states = any(message_type.action == "move" for message_type in dialect.types.values())
     reader = _READERS[id(type_)] = _TypeReader(
         type_,
         dialect.payload or None,
@@ -257,6 +265,11 @@ def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
         getters=tuple((name, get_path(path)) for name, path in paths.items() if name not in inside),
         later=later,
         has_states=has_states,
+        values={
+            name: {value: of_rules for of_rules in reversed(spelling) for value in spelling[of_rules]}
+            for name, spelling in semantics.spelling.items()
+        },
+        fixed=semantics.fixed,
     )
     return reader
 

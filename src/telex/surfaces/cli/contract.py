@@ -137,7 +137,7 @@ def _closing(bus: "SyncBus", plan: Plan, agent: str, reason: str | None) -> dict
     revision = plan.revisions[-1]
     dialect = next((one for one in settings_here().dialects() if one.name == revision.dialect), None)
     types = dialect.types.values() if dialect is not None else ()
-    type_ = next((one for one in types if one.deed is not None and one.deed.action == "close"), None)
+    type_ = next((one for one in types if one.action == "close"), None)
     if dialect is None or type_ is None:
         raise CommandError(f"no message of {shown(revision.dialect)} closes a contract")
     role = next((one.member.role for one in bus.roster() if one.member.name == normalised(agent)), normalised(agent))
