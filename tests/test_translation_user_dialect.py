@@ -46,7 +46,7 @@ EVERYBODY = (*BUILT_IN, *OWN)
 ROLES = st.sampled_from([role for dialect in BUILT_IN for role in dialect.roles])
 TEXT = st.none() | st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=12)
 # Why what has a counterpart may have none after all: by what it says, or by what the other type wants said.
-REASONS = ("has no message", "it would be refused", "has to say", "has no word for", "has no room for", " lets ")
+REASONS = ("has no message", "it would be refused", "has to say", "has no word for", "has no field that fits", " lets ")
 
 
 def _sent(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Sent]:
@@ -223,7 +223,7 @@ def test_a_body_says_what_its_file_says_it_does() -> None:
     news = said(BUILD_FLOW, "STATUS_UPDATE", details="It rains.").by("author")
     back = becomes(news._replace(header=news.header._replace(sender="max")), NOTES)
     assert (back.body or "").endswith("## Summary\nIt rains.")
-    assert "no room for the name" in why_not(news, NOTES), "who it is from is never made up"
+    assert "no field that fits the name" in why_not(news, NOTES), "who it is from is never made up"
 
 
 @proves("translation/own/extends")

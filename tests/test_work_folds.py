@@ -15,9 +15,12 @@ SOURCE = Path(__file__).parent.parent / "src/telex"
 FOLDING = (
     *(
         f"work/{name}.py"
-        for name in "approvals blockers escalations plans reducer view shutdown signals tasks pipeline".split()
+        for name in (
+            *("approvals", "blockers", "escalations", "plans", "reducer"),
+            *("view", "shutdown", "signals", "tasks", "pipeline"),
+        )
     ),
-    *(f"model/{name}.py" for name in "contracts escalation task_states shutdown".split()),
+    *(f"model/{name}.py" for name in ("contracts", "escalation", "task_states", "shutdown")),
 )
 REMEMBERED = (7, "32a922d1eff3b7c1")
 

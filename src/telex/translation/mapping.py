@@ -1,7 +1,8 @@
-"""Conversion of values between kinds of fields, computed once for each pair.
+"""Mappings of message types for translation: conversion of values, structure of a mapping, slots of a type.
 
-A conversion is a function of the value: it returns the new value and whether it can be restored, or None if it does not
-fit.
+A *slot* is the meaning of a field: a name of the type's field map, or a term of a user's type. The same meaning has the
+same slot in every dialect; where a field map has another name for it, the mapping lists both. A conversion returns the
+new value and whether it can be restored, or None if the value does not fit.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +25,6 @@ from telex.dialects.schema import (
     OneOf,
     Text,
     Timestamp,
-    Tree,
     choices_of,
     fields,
     has_to_be_chosen,
@@ -37,12 +37,12 @@ from telex.model.limits import LIMITS
 Told = tuple[Any, bool]
 Way = Callable[[Any], Told | None]
 Test = Callable[[Any], bool]
-# What all dialects call it → as one of them writes it; of several spellings the first is written, and all are read.
+# Common word → value or values of one dialect; the first is written, all are read.
 Values = Mapping[Any, Any]
 
 
 def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | None) -> Way:
-    """From a value of the one kind, as its dialect writes it, to the other."""
+    """Conversion from one kind of field to another."""
     choices = choices_of(source)
     if choices is not None:
         table = {choice: told for choice in choices if (told := _respelt(choice, spelt, target, spelling)) is not None}
@@ -54,7 +54,7 @@ def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | Non
         return _joined
     test = fits(target)
     if isinstance(source, Text) and isinstance(target, Text) and source.may_be_empty and not target.may_be_empty:
-        return lambda value: (value, True) if value and test(value) else None  # what says nothing need not be said
+        return lambda value: (value, True) if value and test(value) else None
     if spelling is None:
         return lambda value: (value, True) if test(value) else None
     read_as = _inverse(spelling)
@@ -63,20 +63,20 @@ def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | Non
 
 
 def canonical(value: Any, spelt: Values | None) -> Any:
-    """What all dialects call it; the value itself where nobody calls it otherwise."""
+    """Common word for a value; the value itself where there are no words."""
     if spelt is None:
         return value
     return _inverse(spelt).get(value) if isinstance(value, str | bool) else None
 
 
 def written(spelling: Values, name: Any) -> Any:
-    """As it is written; None where it cannot be."""
+    """Value for a common word; None: there is none."""
     found = spelling.get(name)
     return found[0] if isinstance(found, tuple) else found
 
 
 def _inverse(spelt: Values) -> dict[Any, Any]:
-    """Where two things are written alike, the first is what it is read as."""
+    """Words by value. A value of several words is read as the first."""
     found: dict[Any, Any] = {}
     for name, wires in spelt.items():
         for wire in wires if isinstance(wires, tuple) else (wires,):
@@ -97,7 +97,7 @@ def _respelt(one: Any, spelt: Values | None, target: Kind, spelling: Values | No
 
 
 def _joined(value: Any) -> Told | None:
-    """Several texts in one place: a line each, which nobody can tell from one text of several lines."""
+    """Texts joined by line ends. Several cannot be separated again."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         return None
     joined = "\n".join(value)
@@ -105,7 +105,7 @@ def _joined(value: Any) -> Told | None:
 
 
 def fits(kind: Kind) -> Test:
-    """Would this value pass there?"""
+    """Validity test of a value for a kind of field."""
     match kind:
         case Text(_, most, printable):
             return _text(most, printable)
@@ -134,7 +134,7 @@ def fits(kind: Kind) -> Test:
 
 def _text(limit: int | None, printable: bool) -> Test:
     if limit is None and not printable:
-        return lambda value: isinstance(value, str)  # an empty one is warned of, in its own dialect as in any other
+        return lambda value: isinstance(value, str)  # an empty one only gets a warning
 
     def fit(value: Any) -> bool:
         return (
@@ -172,38 +172,27 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class FromSlot(NamedTuple):
-    """What another slot says, the first of these that says something; `$correlation` and the like are the header's."""
+    """First value of these slots; `$correlation` and the like are in the header."""
 
     slots: tuple[str, ...]
     otherwise: Any
 
 
-class AsList(NamedTuple):
-    """A list of the one thing that another slot says, or an empty one."""
+class OfList(NamedTuple):
+    """A function of a slot's value."""
 
     slot: str
+    function: Callable[[Any], Any]
 
 
 class Sum(NamedTuple):
-    """Several numbers together; one that is not there counts nothing."""
+    """Sum of the numbers in these slots."""
 
     slots: tuple[str, ...]
 
 
-class ItemCount(NamedTuple):
-    """How many things a list holds."""
-
-    slot: str
-
-
-class HasItems(NamedTuple):
-    """Whether a list holds anything."""
-
-    slot: str
-
-
 class ByValue(NamedTuple):
-    """By what a slot says, in the words that all dialects have for it."""
+    """A value for each common word of a slot."""
 
     slot: str
     values: Mapping[str, Any]
@@ -211,25 +200,25 @@ class ByValue(NamedTuple):
 
 
 class Overstatement(NamedTuple):
-    """What the type itself says is more than the original does, unless that says one of these words of a slot."""
+    """The type implies more than the original has, unless the original has one of these words of a slot."""
 
-    slot: str  # or `$intent`: what the original is
+    slot: str  # or `$intent`
     words: tuple[str, ...]
     reason: str
 
 
-Worth = Any  # a value as it is written, or one of those above
+Worth = Any  # a literal value, or one of the classes above
 
 
 class MinimumValue(NamedTuple):
-    """What is written where the original says nothing and the type wants something."""
+    """Value of a required field for which the original has none."""
 
     value: Worth
     reason: str
 
 
 class Section(NamedTuple):
-    """A slot that stands under a heading of its own in the markdown body."""
+    """A slot with its own heading in the markdown body."""
 
     heading: str
     slot: str
@@ -237,31 +226,30 @@ class Section(NamedTuple):
 
 
 class Body(NamedTuple):
-    """What stands in the markdown under the front matter."""
+    """Layout of the markdown body."""
 
-    main: str  # the slot that is the body, where nothing else is in it
-    heading: str  # over it, where something is
+    main: str  # the slot of the body
+    heading: str  # of that slot, if the body has other sections
     sections: tuple[Section, ...] = ()
     pages: bool = False  # the main slot is a list of named pages, not a text
 
 
 class TypeMapping(NamedTuple):
-    """One type of a dialect as one act. A type that may be several acts has several rows, told apart by `when`."""
+    """Mapping of a type with one intent. A type with several intents has several, which `when` distinguishes."""
 
     type: str
-    intents: tuple[str, ...]  # what it is, then what it may pass for in a dialect that does not know that
-    serves: tuple[str, ...] = ()  # intents for which others are translated into it; () is the first one only
-    when: Mapping[str, tuple[Any, ...]] = NOTHING  # slot → the values it has as this act; a single one is also written
-    means: Mapping[str, tuple[Any, ...]] = NOTHING  # slot → what the type itself says of it, the plainest first
-    values: Mapping[str, Mapping[Any, Any]] = NOTHING  # slot → what all dialects call it → as it is written here
-    names: Mapping[str, str] = NOTHING  # slot → the deed's name for it, where that is another
-    unread: tuple[str, ...] = ()  # slots that are only written: what stands there need not mean that
-    unwritten: tuple[str, ...] = ()  # slots only read in what is borrowed for them, since it says more than that
-    parts: Mapping[str, str] = NOTHING  # list/part → the field of an item that is written for it, and never read as it
-    overstates: Mapping[str, Overstatement] = NOTHING  # slot that `when` writes → where that is made up
-    # by the deed's names; or by path, as in a row that a user's file declares
-    least: Mapping[str, MinimumValue] = NOTHING
-    remedies: Mapping[str, Mapping[str, Worth]] = NOTHING  # code of a broken rule → deed's name → what is written
+    intents: tuple[str, ...]  # its own, then those it may be translated as
+    serves: tuple[str, ...] = ()  # intents that are translated into it; () is the first only
+    when: Mapping[str, tuple[Any, ...]] = NOTHING  # slot → its values with this intent; a single one is also written
+    means: Mapping[str, tuple[Any, ...]] = NOTHING  # slot → words that the type implies, the most general first
+    values: Mapping[str, Mapping[Any, Any]] = NOTHING  # slot → common word → value
+    names: Mapping[str, str] = NOTHING  # slot → its name in the field map, where that is another
+    unread: tuple[str, ...] = ()  # slots that are only written: the field may have another meaning
+    unwritten: tuple[str, ...] = ()  # slots that are only read in a borrowed field, which implies more
+    parts: Mapping[str, str] = NOTHING  # list/part → field of an item that is only written for it
+    overstates: Mapping[str, Overstatement] = NOTHING  # slot that `when` writes → where that is invented
+    least: Mapping[str, MinimumValue] = NOTHING  # by name of the field map, or by path in a user's dialect
+    remedies: Mapping[str, Mapping[str, Worth]] = NOTHING  # code of a broken rule → name → value that fixes it
     body: Body | None = None
 
     @property
@@ -359,29 +347,6 @@ def _lent(row: TypeMapping, name: str, kind: Kind) -> dict[str, ItemPart]:
         if of == name and field is not None:
             found[part] = ItemPart((step,), field.kind, field.required, only_written=True)
     return found
-
-
-def getter(steps: Steps) -> Callable[[Tree], Any]:
-    """As `get_path`, for fields outside lists, and faster: each message needs a dozen of them."""
-    first, *rest = steps
-    if not rest:
-        return lambda tree: tree.get(first)
-    second, *more = rest
-    if not more:  # the common case: a field of the payload
-        return lambda tree: inside.get(second) if type(inside := tree.get(first)) is dict else None
-
-    def get(tree: Tree) -> Any:
-        inside = tree.get(first)
-        if type(inside) is not dict:
-            return None
-        found = inside.get(second)
-        for step in more:
-            if type(found) is not dict:
-                return None
-            found = found.get(step)
-        return found
-
-    return get
 
 
 def default(kind: Kind, reason: str) -> MinimumValue:

@@ -1,4 +1,4 @@
-"""Mappings of vbw-typed."""
+"""Mapping tables of the built-in dialects, one row per type and intent; rows of users' types; lookup of routes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -9,13 +9,11 @@ from telex.dialects.schema import Dialect, MessageType, Semantics, kind_at
 from telex.model.json_path import path_of
 from telex.translation.mapping import (
     UNSAID,
-    AsList,
     Body,
     ByValue,
     FromSlot,
-    HasItems,
-    ItemCount,
     MinimumValue,
+    OfList,
     Overstatement,
     Section,
     Sum,
@@ -24,479 +22,438 @@ from telex.translation.mapping import (
     default,
 )
 
-SEVERITY = {"high": "blocking", "medium": "degraded", "low": "informational"}
-STATUS = {"done": "complete", "partly": "partial", "failed": "failed", "started": "partial"}
-RESULT = {"pass": "PASS", "fail": "FAIL", "partly": "PARTIAL", "notes": "PASS"}
-NO_PLAN = MinimumValue("unknown", "no plan is named")
-ITS_TASK = MinimumValue(FromSlot(("task", "$correlation"), "unknown"), "the conversation stands for its task")
-_UNSURE: Mapping[str, MinimumValue] = {"confidence": MinimumValue("medium", "no confidence is stated")}
+Minimum = Mapping[str, tuple[Worth, str]]  # by name: value and reason
+NO_MINIMUM: Minimum = {}
 
 
-def _row(type_: str, *intents: str, least: Mapping[str, MinimumValue] = _UNSURE, **rest: Any) -> TypeMapping:
-    return TypeMapping(type_, intents, least={**_UNSURE, **least}, **rest)
+def _pairs(text: str) -> dict[str, str]:
+    """`topic=domain tier` as a dict: without = both are the same."""
+    return {name: value or name for name, _, value in (pair.partition("=") for pair in text.split())}
 
+
+def _least(names: str, more: Minimum = NO_MINIMUM) -> Minimum:
+    return {**{name: _COMMON[name] for name in names.split()}, **more}
+
+
+def _row(type_: str, intents: str, least: str | Minimum = "", **rest: Any) -> TypeMapping:
+    """A mapping in short notation: `names` and words as pairs, `when` as slot=value|value."""
+    minimum = _least(least) if isinstance(least, str) else least
+    words = {slot: _pairs(pairs) if isinstance(pairs, str) else pairs for slot, pairs in rest.pop("values", {}).items()}
+    return TypeMapping(
+        type_,
+        tuple(intents.split()),
+        least={name: MinimumValue(*minimum[name]) for name in minimum},
+        serves=tuple(rest.pop("serves", "").split()),
+        when={slot: tuple(value.split("|")) for slot, value in _pairs(rest.pop("when", "")).items()},
+        names=_pairs(rest.pop("names", "")),
+        values=words,
+        **rest,
+    )
+
+
+def _typed(type_: str, intents: str, least: str | Minimum = "", **rest: Any) -> TypeMapping:
+    """A mapping of vbw-typed, whose envelope has a confidence."""
+    minimum = _least(least) if isinstance(least, str) else least
+    return _row(type_, intents, _least("confidence", minimum), **rest)
+
+
+def _first(*slots: str) -> FromSlot:
+    return FromSlot(slots, "unknown")
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else []
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list) else 0
+
+
+def _sections(headings: str) -> tuple[Section, ...]:
+    """`Task=task, Failures=failures[]`: headings and their slots, [] for lists."""
+    pairs = [heading.strip().split("=") for heading in headings.split(",")]
+    return tuple(Section(heading, slot.removesuffix("[]"), slot.endswith("[]")) for heading, slot in pairs)
+
+
+SEVERITY = "high=blocking medium=degraded low=informational"
+STATUS = "done=complete partly=partial failed started=partial"
+RESULT = "pass=PASS fail=FAIL partly=PARTIAL notes=PASS"
+_COMMON: Minimum = {
+    "plan": ("unknown", "no plan is named"),
+    "task": (_first("task", "$correlation"), "the conversation stands for its task"),
+    "status": ("partial", "it is not said to be complete"),
+    "commit": ("", "no commit is named"),
+    "tier": ("standard", "no depth is named"),
+    "total": (Sum(("passed", "failed", "skipped")), "all that were counted"),
+    "findings": (Sum(("critical", "high", "moderate", "medium", "minor", "low")), "all that were counted"),
+    "domain": ("tech-stack", "no domain is named"),
+    "confidence": ("medium", "no confidence is stated"),
+    "hypothesis": ("unknown", "nothing is said of the cause"),
+    "qa": ("fail", "the work cannot go on"),
+    "build": ("skipped", "nothing is said of a build"),
+    "tests": ("skipped", "nothing is said of tests"),
+}
 
 VBW_TYPED_ROWS = (
-    _row(
+    _typed(
         "scout_findings",
         "findings",
-        names={"topic": "domain"},
-        least={
-            "domain": MinimumValue("tech-stack", "no domain is named"),
-            "documents": MinimumValue([], "there are none"),
-        },
+        names="topic=domain",
+        least=_least("domain", {"documents": ([], "there are none")}),
     ),
-    _row(
+    _typed(
         "plan_contract",
         "assign",
-        names={"task": "plan", "details": "objective", "title": "objective", "constraints": "must_haves"},
+        names="task=plan details=objective title=objective constraints=must_haves",
         least={
-            "plan": ITS_TASK,
-            "objective": MinimumValue(FromSlot(("task", "$correlation"), "unknown"), "nothing more is said of it"),
-            "tasks": MinimumValue(AsList("task"), "the one task that is given"),
-            # Never more than the original grants: whoever sends this on would have a contract that holds.
-            "allowed": MinimumValue([], "no path is named, so that it opens none"),
+            "plan": _COMMON["task"],
+            "objective": (_first("task", "$correlation"), "nothing more is said of it"),
+            "tasks": (OfList("task", _as_list), "the one task that is given"),
+            # Never more than the original grants: the result may be sent on as a contract.
+            "allowed": ([], "no path is named, so that it opens none"),
         },
     ),
-    _row("contract_close", "close", least={"plan": NO_PLAN}),
-    _row(
+    _typed("contract_close", "close", least="plan"),
+    _typed(
         "execution_update",
         "progress",
-        names={"details": "evidence"},
+        names="details=evidence",
         values={"status": STATUS},
-        least={
-            "plan": NO_PLAN,
-            "task": ITS_TASK,
-            "status": MinimumValue("partial", "it is not said to be complete"),
-            "commit": MinimumValue("", "no commit is named"),
-        },
+        least="commit plan status task",
         remedies={"complete-without-commit": {"commit": "unknown"}},
     ),
-    _row("blocker_report", "blocked", values={"severity": SEVERITY}, least={"plan": NO_PLAN, "task": ITS_TASK}),
-    _row(
+    _typed("blocker_report", "blocked", values={"severity": SEVERITY}, least="plan task"),
+    _typed(
         "qa_verdict",
         "verdict",
         values={"result": RESULT},
-        least={
-            "tier": MinimumValue("standard", "no depth is named"),
-            "total": MinimumValue(Sum(("passed", "failed", "skipped")), "all that were counted"),
-        },
+        least="tier total",
         remedies={"checks-exceed-total": {"total": Sum(("passed", "failed"))}},
     ),
-    _row(
+    _typed(
         "approval_request",
-        "ask",
-        "escalate",
-        names={"reason": "subject", "advice": "options"},
+        "ask escalate",
+        names="reason=subject advice=options",
         values={
-            "kind": {
-                "plan": "plan_approval",
-                "gate": "gate_override",
-                "scope": "scope_change",
-                "quality": "gate_override",
-                "security": "gate_override",
-                "code": "gate_override",
-            }
+            "kind": "plan=plan_approval gate=gate_override scope=scope_change quality=gate_override "
+            "security=gate_override code=gate_override"
         },
-        least={"kind": MinimumValue("plan_approval", "the original does not say of which kind")},
+        least={"kind": ("plan_approval", "the original does not say of which kind")},
     ),
-    _row(
+    _typed(
         "approval_response",
         "answer",
-        names={"decision": "approved", "reasons": "reason"},
+        names="decision=approved reasons=reason",
         values={"decision": {"yes": True, "no": False, "conditional": True}},
         least={
-            "request": MinimumValue(FromSlot(("$reply_to", "$correlation"), "unknown"), "the request is not named"),
-            "reason": MinimumValue("none given", "no reason is given"),
+            "request": (_first("$reply_to", "$correlation"), "the request is not named"),
+            "reason": ("none given", "no reason is given"),
         },
     ),
     # Types of 2.1.
-    TypeMapping(
+    _row(
         "debugger_report",
-        ("diagnosis",),
-        least={
-            "confidence": MinimumValue("low", "no confidence is stated"),
-            "hypothesis": MinimumValue("unknown", "nothing is said of the cause"),
-            "observation": MinimumValue("inconclusive", "nothing is said of it"),
-            "$.confidence": MinimumValue(FromSlot(("confidence",), "medium"), "the report's own confidence"),
-        },
+        "diagnosis",
+        least=_least(
+            "hypothesis",
+            {
+                "confidence": ("low", "no confidence is stated"),
+                "observation": ("inconclusive", "nothing is said of it"),
+                "$.confidence": (FromSlot(("confidence",), "medium"), "the report's own confidence"),
+            },
+        ),
     ),
-    _row("tests_ready", "progress", serves=("none",), means={"status": ("partly",)}),
-    _row("shutdown_request", "stop"),
-    _row("shutdown_response", "stopped"),
+    _typed("tests_ready", "progress", serves="none", means={"status": ("partly",)}),
+    _typed("shutdown_request", "stop"),
+    _typed("shutdown_response", "stopped"),
 )
 
 
-_PROGRESS = TypeMapping(
+_PROGRESS = _row(
     "dev_progress",
-    ("progress",),
+    "progress",
     values={"status": STATUS},
-    least={
-        "plan": NO_PLAN,
-        "task": ITS_TASK,
-        "status": MinimumValue("partial", "it is not said to be complete"),
-        "commit": MinimumValue("", "no commit is named"),
-    },
+    least="commit plan status task",
     remedies={"complete-without-commit": {"commit": "unknown"}},
 )
-_BLOCKER = TypeMapping("dev_blocker", ("blocked",), least={"plan": NO_PLAN, "task": ITS_TASK})
-_QA = TypeMapping(
-    "qa_result",
-    ("verdict",),
-    values={"result": RESULT},
-    least={
-        "tier": MinimumValue("standard", "no depth is named"),
-        "total": MinimumValue(Sum(("passed", "failed", "skipped")), "all that were counted"),
-    },
-)
-_UNSURE_mapping_vbw = MinimumValue("medium", "no confidence is stated")
-_FAULT = TypeMapping(
-    "debugger_report",
-    ("diagnosis",),
-    least={
-        "confidence": MinimumValue("low", "no confidence is stated"),
-        "hypothesis": MinimumValue("unknown", "nothing is said of the cause"),
-    },
+_BLOCKER = _row("dev_blocker", "blocked", least="plan task")
+_QA = _row("qa_result", "verdict", values={"result": RESULT}, least="tier total")
+_FAULT = _row(
+    "debugger_report", "diagnosis", least=_least("hypothesis", {"confidence": ("low", "no confidence is stated")})
 )
 
 VBW_HANDOFF_ROWS = (
-    TypeMapping(
-        "scout_findings",
-        ("findings",),
-        names={"topic": "domain"},
-        least={"domain": MinimumValue("tech-stack", "no domain is named"), "confidence": _UNSURE_mapping_vbw},
-    ),
+    _row("scout_findings", "findings", names="topic=domain", least="confidence domain"),
     _PROGRESS,
     _BLOCKER,
     _QA,
     _FAULT,
 )
 
-_NOT_COUNTED = MinimumValue(Sum(("critical", "high", "moderate", "medium", "minor", "low")), "all that were counted")
-
 VBW_COMPANY_ROWS = (
-    TypeMapping("architecture_design", ("design",)),
-    TypeMapping("senior_spec", ("spec",)),
+    _row("architecture_design", "design"),
+    _row("senior_spec", "spec"),
     _PROGRESS,
     _BLOCKER,
-    TypeMapping(
+    _row(
         "code_review_result",
-        ("review", "verdict"),
-        values={
-            "result": {
-                "pass": "approve",
-                "fail": "changes_requested",
-                "notes": "approve",
-                "partly": "changes_requested",
-            }
-        },
-        least={"plan": NO_PLAN, "findings": _NOT_COUNTED},
+        "review verdict",
+        values={"result": "pass=approve fail=changes_requested notes=approve partly=changes_requested"},
+        least="findings plan",
     ),
     _QA,
-    TypeMapping("qa_code_result", ("code", "audit", "verdict"), values={"result": RESULT}),
-    TypeMapping(
+    _row("qa_code_result", "code audit verdict", values={"result": RESULT}),
+    _row(
         "security_audit",
-        ("audit", "verdict"),
-        values={"result": {"pass": "PASS", "fail": "FAIL", "notes": "WARN", "partly": "FAIL"}},
-        least={"findings": _NOT_COUNTED},
+        "audit verdict",
+        values={"result": "pass=PASS fail=FAIL notes=WARN partly=FAIL"},
+        least="findings",
     ),
-    TypeMapping(
+    _row(
         "scout_findings",
-        ("findings",),
-        names={"topic": "domain"},
-        least={
-            "domain": MinimumValue("tech-stack", "no domain is named"),
-            "documents/confidence": _UNSURE_mapping_vbw,
-            "documents/name": MinimumValue(FromSlot(("topic",), "unknown"), "it is not named"),
-        },
+        "findings",
+        names="topic=domain",
+        least=_least(
+            "domain",
+            {"documents/confidence": _COMMON["confidence"], "documents/name": (_first("topic"), "it is not named")},
+        ),
     ),
     _FAULT,
-    TypeMapping(
+    _row(
         "escalation",
-        ("escalate", "blocked"),
-        names={"blocker": "reason", "needs": "advice", "attempted": "evidence"},
-        values={
-            "severity": {"high": "blocking", "medium": "major", "low": "minor"},
-            "level": {"cto": "architect", "human": "human", "lead": "lead", "senior": "senior"},
-        },
+        "escalate blocked",
+        names="blocker=reason needs=advice attempted=evidence",
+        values={"severity": "high=blocking medium=major low=minor", "level": "cto=architect human lead senior"},
         least={
-            "reason": MinimumValue(FromSlot(("task",), "unknown"), "nothing else is said of it"),
-            "advice": MinimumValue("Please decide.", "nothing is proposed"),
-            "severity": MinimumValue("major", "nothing is said of how bad it is"),
+            "reason": (_first("task"), "nothing else is said of it"),
+            "advice": ("Please decide.", "nothing is proposed"),
+            "severity": ("major", "nothing is said of how bad it is"),
         },
     ),
 )
 
 
 BUILD_FLOW_ROWS = (
-    TypeMapping(
+    _row(
         "TASK_ASSIGNMENT",
-        ("assign",),
-        least={
-            "task": ITS_TASK,
-            "title": MinimumValue(FromSlot(("objective", "task", "$correlation"), "unknown"), "the task has no title"),
-            "details": MinimumValue(
-                FromSlot(("title", "task", "$correlation"), "unknown"), "nothing more is said of it"
-            ),
-        },
+        "assign",
+        least=_least(
+            "task",
+            {
+                "title": (_first("objective", "task", "$correlation"), "the task has no title"),
+                "details": (_first("title", "task", "$correlation"), "nothing more is said of it"),
+            },
+        ),
     ),
-    TypeMapping(
+    _row(
         "STATUS_UPDATE",
-        ("progress",),
-        when={"status": ("STARTED", "PROGRESS", "COMPLETED", "FAILED")},
-        values={"status": {"done": "COMPLETED", "partly": "PROGRESS", "failed": "FAILED", "started": "STARTED"}},
-        least={"task": ITS_TASK, "status": MinimumValue("PROGRESS", "it is not said to be complete")},
+        "progress",
+        when="status=STARTED|PROGRESS|COMPLETED|FAILED",
+        values={"status": "done=COMPLETED partly=PROGRESS failed=FAILED started=STARTED"},
+        least=_least("task", {"status": ("PROGRESS", "it is not said to be complete")}),
     ),
-    TypeMapping(
-        "STATUS_UPDATE",
-        ("blocked",),
-        when={"status": ("BLOCKED",)},
-        names={"blocker": "blockers", "needs": "details"},
-        least={"task": ITS_TASK},
-    ),
-    TypeMapping("STATE_TRANSITION", ("move",)),
-    TypeMapping(
+    _row("STATUS_UPDATE", "blocked", when="status=BLOCKED", names="blocker=blockers needs=details", least="task"),
+    _row("STATE_TRANSITION", "move"),
+    _row(
         "VALIDATION_REQUEST",
-        ("ask", "escalate"),
-        names={"evidence": "approach", "reason": "subject"},
-        values={
-            "kind": {
-                "plan": "DESIGN",
-                "quality": "QUALITY",
-                "security": "SECURITY",
-                "code": "CODEBASE_REVIEW",
-                "scope": "DESIGN",
-                "gate": "QUALITY",
-            }
-        },
-        least={"task": ITS_TASK, "kind": MinimumValue("DESIGN", "the original does not say of which kind")},
+        "ask escalate",
+        names="evidence=approach reason=subject",
+        values={"kind": "plan=DESIGN quality=QUALITY security=SECURITY code=CODEBASE_REVIEW scope=DESIGN gate=QUALITY"},
+        least=_least("task", {"kind": ("DESIGN", "the original does not say of which kind")}),
     ),
-    TypeMapping(
+    _row(
         "VALIDATION_RESPONSE",
-        ("answer",),
-        names={"modifications": "suggestions"},
-        values={"decision": {"yes": "APPROVED", "no": "REJECTED", "conditional": "CONDITIONAL"}},
-        least={"task": ITS_TASK},
+        "answer",
+        names="modifications=suggestions",
+        values={"decision": "yes=APPROVED no=REJECTED conditional=CONDITIONAL"},
+        least="task",
     ),
-    TypeMapping(
+    _row(
         "QUALITY_REPORT",
-        ("verdict",),
-        names={"result": "status", "failures": "gates"},
+        "verdict",
+        names="result=status failures=gates",
         unread=("failures",),  # the gates that were passed are listed too
-        values={"result": {"pass": "PASSED", "fail": "FAILED", "partly": "FAILED", "notes": "PASSED"}},
-        least={"task": ITS_TASK, "gates/status": MinimumValue("FAILED", "it is listed as a failure")},
+        values={"result": "pass=PASSED fail=FAILED partly=FAILED notes=PASSED"},
+        least=_least("task", {"gates/status": ("FAILED", "it is listed as a failure")}),
     ),
-    TypeMapping(
+    _row(
         "ERROR_REPORT",
-        ("diagnosis",),
+        "diagnosis",
         least={
-            "severity": MinimumValue("ERROR", "nothing is said of how bad it is"),
-            "count": MinimumValue(ItemCount("evidence"), "all that are listed"),
+            "severity": ("ERROR", "nothing is said of how bad it is"),
+            "count": (OfList("evidence", _count), "all that are listed"),
         },
     ),
-    TypeMapping(
+    _row(
         "ESCALATION_REQUEST",
-        ("escalate", "blocked"),
-        names={"blocker": "reason", "evidence": "history", "attempted": "history"},
-        values={"level": {"cto": "CTO", "human": "HUMAN", "lead": "CTO", "senior": "CTO"}},
-        least={
-            "task": ITS_TASK,
-            "level": MinimumValue("CTO", "it goes one step up"),
-            "reason": MinimumValue(FromSlot(("task", "$correlation"), "unknown"), "nothing else is said of it"),
-            "history/agent": MinimumValue(FromSlot(("$sender",), "unknown"), "whoever sent it"),
-        },
+        "escalate blocked",
+        names="blocker=reason evidence=history attempted=history",
+        values={"level": "cto=CTO human=HUMAN lead=CTO senior=CTO"},
+        least=_least(
+            "task",
+            {
+                "level": ("CTO", "it goes one step up"),
+                "reason": (_first("task", "$correlation"), "nothing else is said of it"),
+                "history/agent": (_first("$sender"), "its sender"),
+            },
+        ),
     ),
-    TypeMapping("COMMIT_REQUEST", ("release",)),
-    TypeMapping("DOC_QUERY", ("question",), least={"query": MinimumValue("SEARCH", "it is a question")}),
-    TypeMapping(
+    _row("COMMIT_REQUEST", "release"),
+    _row("DOC_QUERY", "question", least={"query": ("SEARCH", "it is a question")}),
+    _row(
         "DOC_RESPONSE",
-        ("findings",),
+        "findings",
         parts={"documents/text": "topics"},  # no other field of it takes words
         least={
-            "found": MinimumValue(HasItems("documents"), "whether documents are listed"),
-            "recommendation": MinimumValue("USE_EXISTING", "nothing is proposed, and this asks nobody for work"),
+            "found": (OfList("documents", bool), "whether documents are listed"),
+            "recommendation": ("USE_EXISTING", "nothing is proposed, and this asks nobody for work"),
         },
     ),
-    TypeMapping(
+    _row(
         "CODEBASE_REVIEW_REPORT",
-        ("survey", "verdict"),
-        names={"result": "ready"},
+        "survey verdict",
+        names="result=ready",
         values={"result": {"pass": True, "fail": False, "notes": True, "partly": False}},
     ),
-    TypeMapping("MESSAGE_ERROR", ("unread",)),
+    _row("MESSAGE_ERROR", "unread"),
 )
 
 
-_TASK, _PLAN, _COMMIT = Section("Task", "task"), Section("Plan", "plan"), Section("Commit", "commit")
-_SEVERITY = Section("Severity", "severity")
-_STOPPED = MinimumValue("fail", "the work cannot go on")
 _BLOCKED = Body(
-    "blocker",
-    "Result",
-    (_TASK, _PLAN, Section("Needs", "needs"), Section("Tried", "attempted", listed=True), _SEVERITY),
+    "blocker", "Result", _sections("Task=task, Plan=plan, Needs=needs, Tried=attempted[], Severity=severity")
 )
 _ESCALATED = Body(
-    "reason",
-    "Result",
-    (_TASK, Section("Evidence", "evidence", listed=True), Section("Recommendation", "advice"), _SEVERITY),
+    "reason", "Result", _sections("Task=task, Evidence=evidence[], Recommendation=advice, Severity=severity")
 )
-_ALSO_BLOCKED = {"blocker": "reason", "needs": "advice", "attempted": "evidence"}
-_VERDICTS = ("pass", "pass_with_notes", "fail")
-_RESULT = {"pass": "pass", "notes": "pass_with_notes", "fail": "fail", "partly": "fail"}
-_VERDICT_SECTIONS = (
-    _TASK,
-    _PLAN,
-    Section("Tier", "tier"),
-    Section("Artifact", "artifact"),
-    Section("Failures", "failures", listed=True),
-    Section("Recommendations", "advice", listed=True),
+_ALSO_BLOCKED = "blocker=reason needs=advice attempted=evidence"
+_VERDICTS = "signal=pass|pass_with_notes|fail"
+_RESULT = "pass notes=pass_with_notes fail partly=fail"
+_VERDICT_SECTIONS = _sections(
+    "Task=task, Plan=plan, Tier=tier, Artifact=artifact, Failures=failures[], Recommendations=advice[]"
 )
-_ANSWER_SECTIONS = (
-    _TASK,
-    Section("Conditions", "conditions", listed=True),
-    Section("Modifications", "modifications", listed=True),
-)
+_ANSWER_SECTIONS = _sections("Task=task, Conditions=conditions[], Modifications=modifications[]")
 
 
 def _stopped(type_: str) -> tuple[TypeMapping, TypeMapping]:
-    """Any agent may say that it is blocked, or escalate, in whatever type it would have sent."""
-    blocked = TypeMapping(type_, ("blocked",), serves=("none",), when={"signal": ("blocked",)}, body=_BLOCKED)
-    escalated = TypeMapping(
-        type_,
-        ("escalate", "blocked"),
-        serves=("none",),
-        when={"signal": ("escalate",)},
-        names=_ALSO_BLOCKED,
-        body=_ESCALATED,
+    """Each type of a worker may also report a blocker or escalate."""
+    blocked = _row(type_, "blocked", serves="none", when="signal=blocked", body=_BLOCKED)
+    escalated = _row(
+        type_, "escalate blocked", serves="none", when="signal=escalate", names=_ALSO_BLOCKED, body=_ESCALATED
     )
     return blocked, escalated
 
 
 SIGNAL_MD_ROWS = (
-    TypeMapping(
+    _row(
         "worker_submission",
-        ("progress",),
-        when={"signal": ("rfr",)},
-        names={"status": "qa"},
-        values={"status": {"done": "pass", "partly": "fail"}},
-        # That work is complete does not say that it was checked, so its status stands in the body, in so many words.
+        "progress",
+        when="signal=rfr",
+        names="status=qa",
+        values={"status": "done=pass partly=fail"},
+        # Complete work need not be checked, so its status is a section of the body.
         unwritten=("status",),
         overstates={
             "signal": Overstatement("status", ("done",), "it is not said to be ready; no other progress is known")
         },
-        least={"qa": MinimumValue(ByValue("status", {"done": "pass"}, "fail"), "nobody says that a check was made")},
+        least={"qa": (ByValue("status", {"done": "pass"}, "fail"), "no check is reported")},
         body=Body(
             "details",
             "Result",
-            (_TASK, _PLAN, _COMMIT, Section("Status", "status"), Section("Self-Assessment", "concerns", listed=True)),
+            _sections("Task=task, Plan=plan, Commit=commit, Status=status, Self-Assessment=concerns[]"),
         ),
     ),
-    TypeMapping(
-        "worker_submission", ("blocked",), when={"signal": ("blocked",)}, least={"qa": _STOPPED}, body=_BLOCKED
-    ),
-    TypeMapping(
+    _row("worker_submission", "blocked", when="signal=blocked", least="qa", body=_BLOCKED),
+    _row(
         "worker_submission",
-        ("escalate", "blocked"),
-        when={"signal": ("escalate",)},
+        "escalate blocked",
+        when="signal=escalate",
         names=_ALSO_BLOCKED,
-        least={"qa": _STOPPED},
+        least="qa",
         body=_ESCALATED,
     ),
-    TypeMapping(
+    _row(
         "review_verdict",
-        ("review", "verdict"),
-        serves=("review", "verdict"),
-        when={"signal": _VERDICTS},
-        names={"result": "signal"},
+        "review verdict",
+        serves="review verdict",
+        when=_VERDICTS,
+        names="result=signal",
         values={"result": _RESULT},
         remedies={"critical-means-fail": {"signal": "fail"}},
         body=Body("body", "Findings", _VERDICT_SECTIONS),
     ),
     *_stopped("review_verdict"),
-    TypeMapping(
+    _row(
         "audit_verdict",
-        ("audit", "code", "verdict"),
-        serves=("audit", "code"),
-        when={"signal": _VERDICTS},
-        names={"result": "signal"},
+        "audit code verdict",
+        serves="audit code",
+        when=_VERDICTS,
+        names="result=signal",
         values={"result": _RESULT},
-        least={
-            "build": MinimumValue("skipped", "nothing is said of a build"),
-            "tests": MinimumValue("skipped", "nothing is said of tests"),
-        },
+        least="build tests",
         remedies={"audit-means-fail": {"signal": "fail"}},
         body=Body("body", "Runtime", _VERDICT_SECTIONS),
     ),
     *_stopped("audit_verdict"),
-    TypeMapping("triage_result", ("triage",), when={"signal": ("triage_complete",)}),
+    _row("triage_result", "triage", when="signal=triage_complete"),
     *_stopped("triage_result"),
-    TypeMapping(
+    _row(
         "plan_result",
-        ("design",),
-        when={"signal": ("plan_complete",)},
-        names={"artifact": "plan_file"},
-        least={"has_blockers": MinimumValue(False, "none are named")},
-        body=Body("body", "Summary", (Section("Phase", "phase"),)),
+        "design",
+        when="signal=plan_complete",
+        names="artifact=plan_file",
+        least={"has_blockers": (False, "none are named")},
+        body=Body("body", "Summary", _sections("Phase=phase")),
     ),
     *_stopped("plan_result"),
-    TypeMapping(
+    _row(
         "research_result",
-        ("findings",),
-        when={"signal": ("research_complete",)},
-        least={"verified": MinimumValue(False, "nothing is said of how it was verified")},
+        "findings",
+        when="signal=research_complete",
+        least={"verified": (False, "nothing is said of how it was verified")},
         body=Body(
-            "documents",
-            "Documents",
-            (Section("Confidence", "confidence"), Section("Why", "rationale"), Section("Artifact", "artifact")),
-            pages=True,
+            "documents", "Documents", _sections("Confidence=confidence, Why=rationale, Artifact=artifact"), pages=True
         ),
     ),
     *_stopped("research_result"),
-    TypeMapping(
+    _row(
         "task_assignment",
-        ("assign",),
-        when={"signal": ("execute",)},
+        "assign",
+        when="signal=execute",
         body=Body(
             "details",
             "Details",
-            (
-                Section("Title", "title"),
-                Section("Depends on", "depends_on", listed=True),
-                Section("Constraints", "constraints", listed=True),
-                Section("Allowed paths", "allowed", listed=True),
-                Section("Forbidden paths", "forbidden", listed=True),
-                Section("Checks", "checks", listed=True),
-                Section("Design", "design"),
-                Section("Documents", "docs", listed=True),
+            _sections(
+                "Title=title, Depends on=depends_on[], Constraints=constraints[], "
+                "Allowed paths=allowed[], Forbidden paths=forbidden[], Checks=checks[], Design=design, Documents=docs[]"
             ),
         ),
     ),
-    TypeMapping(
+    _row(
         "revision_request",
-        ("answer",),
-        when={"signal": ("revise",)},
+        "answer",
+        when="signal=revise",
         means={"decision": ("no",)},
         body=Body("reasons", "Reasons", _ANSWER_SECTIONS),
     ),
-    TypeMapping(
+    _row(
         "approval",
-        ("answer", "release"),
-        serves=("answer", "release"),
-        when={"signal": ("lgtm",)},
+        "answer release",
+        serves="answer release",
+        when="signal=lgtm",
         overstates={
             "signal": Overstatement("$intent", ("release",), "it is no leave to commit; no other yes is known")
         },
         means={"decision": ("yes", "conditional")},
-        body=Body("reasons", "Reasons", (*_ANSWER_SECTIONS, Section("Files", "files", listed=True))),
+        body=Body("reasons", "Reasons", (*_ANSWER_SECTIONS, *_sections("Files=files[]"))),
     ),
-    TypeMapping("triage_request", ("size-up",), when={"signal": ("execute",)}),
-    TypeMapping("architecture_request", ("plan",), when={"signal": ("plan",)}),
-    TypeMapping(
+    _row("triage_request", "size-up", when="signal=execute"),
+    _row("architecture_request", "plan", when="signal=plan"),
+    _row(
         "research_request",
-        ("question",),
-        when={"signal": ("research",)},
-        least={"topic": MinimumValue(FromSlot(("$correlation",), "unknown"), "no topic is named")},
-        body=Body("context", "Context", (Section("Keywords", "keywords", listed=True),)),
+        "question",
+        when="signal=research",
+        least={"topic": (_first("$correlation"), "no topic is named")},
+        body=Body("context", "Context", _sections("Keywords=keywords[]")),
     ),
 )
 
@@ -555,7 +512,7 @@ def counterparts(dialect: Dialect, type_: str, to: Dialect) -> tuple[str, ...]:
 
 
 def why_not(dialect: Dialect, type_: str, to: Dialect) -> str:
-    """Sentence that says why it has none, for the matrix and for error messages."""
+    """Reason for a missing counterpart, for the matrix and for error messages."""
     acts = [route.row.intents[0] for route in routes(dialect, type_, to) if not route.becomes]
     if not acts:
         return f"{dialect.name} declares no intent for {type_}."
@@ -595,12 +552,12 @@ def row_of(dialect: Dialect, type_: MessageType) -> TypeMapping:
         meaning.intents,
         means=meaning.means,
         values=meaning.words,
-        least=_least(dialect, type_, meaning),
+        least=_minimum_values(dialect, type_, meaning),
         body=Body(meaning.body, type_.sections[0] if type_.sections else HEADING) if meaning.body else None,
     )
 
 
-def _least(dialect: Dialect, type_: MessageType, meaning: Semantics) -> dict[str, MinimumValue]:
+def _minimum_values(dialect: Dialect, type_: MessageType, meaning: Semantics) -> dict[str, MinimumValue]:
     """Default values by path: a field may have the name of another field's term."""
     whole = dialect.fields_of(type_)
     found: dict[str, MinimumValue] = {}

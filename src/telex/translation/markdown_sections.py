@@ -56,19 +56,6 @@ def _stands_alone(spec: Body, text: str, main: Any, headings: tuple[str, ...]) -
     return _freely_parsed(spec, text, headings) == ParsedBody({spec.main: main})
 
 
-def surely_told(spec: Body, values: Mapping[str, Any]) -> bool:
-    """Plain texts of one line each, as most are: then reading gives them back, and nobody has to try."""
-    for slot, value in values.items():
-        if not value and slot == spec.main:
-            return False
-        for text in value if isinstance(value, list) else (value,):
-            if not isinstance(text, str) or not text or text in (SILENT, NONE) or not text.isprintable():
-                return False
-            if slot == spec.main and text.lstrip().startswith("#"):
-                return False
-    return True
-
-
 def parse(spec: Body, body: str, headings: tuple[str, ...] = ()) -> ParsedBody:
     """What a body says."""
     if not body:

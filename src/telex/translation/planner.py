@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.intents import INTENTS
 from telex.dialects.rule_evaluation import compile_for_tree, get_path
-from telex.dialects.rule_language import compile_rule, names, parse
+from telex.dialects.rule_language import parse
 from telex.dialects.schema import (
     TYPE,
     Dialect,
@@ -16,7 +16,6 @@ from telex.dialects.schema import (
     ListOf,
     MessageType,
     Text,
-    Timestamp,
     Tree,
     has_to_be_chosen,
     kind_at,
@@ -35,7 +34,6 @@ from telex.translation.mapping import (
     Way,
     default,
     fits,
-    getter,
     places_of,
     way,
     written,
@@ -142,7 +140,6 @@ class MappingPlan(NamedTuple):
     kept: str  # reason why an envelope field is
     strays: str | None  # path of what the translation back cannot restore
     version: str | None  # field of the result with the dialect's version
-    roles: dict[tuple[str, str | None], tuple[str | None, str | None]]  # cache: roles here to roles there
 
 
 TYPE_PATH = path_of(TYPE)
@@ -207,7 +204,6 @@ def make(
         kept=f"{to.name} does not write it; the bus keeps it",
         strays=strays,
         version=version,
-        roles={},
     )
 
 
@@ -229,7 +225,7 @@ def _wired(dialect: Dialect, type_: MessageType, name: str) -> EnvelopeField | N
         return None
     may_be_empty = isinstance(field.kind, Text) and field.kind.may_be_empty
     return EnvelopeField(
-        path_of(*steps), steps, getter(steps), fits(field.kind), required=field.required, may_be_empty=may_be_empty
+        path_of(*steps), steps, get_path(steps), fits(field.kind), required=field.required, may_be_empty=may_be_empty
     )
 
 
@@ -245,7 +241,7 @@ def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[st
         if key not in seen:
             seen[key] = len(reads)
             at_home = len(row.when.get(place.slot, ())) == 1
-            get = None if place.in_body else getter(place.steps)
+            get = None if place.in_body else get_path(place.steps)
             reads.append(FieldRead(place.path, place.slot, place.name, get, place.values, at_home=at_home))
         elif place.values is not None:
             reads[seen[key]] = reads[seen[key]]._replace(spelt=place.values)
@@ -354,22 +350,8 @@ def _said(kind: Kind, there: ItemPart) -> Kind:
 
 def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
     """Rules whose violation refuses the message."""
-    found = []
-    for rule in (*to.rules, *type_.rules):
-        if rule.severity == "refusal":
-            node = parse(rule.broken_when)
-            fields = [kind_at(to.fields_of(type_), to.locate(type_, name)) for name in names(node)]
-            if any(field is not None and isinstance(field.kind, Timestamp) for field in fields):
-                found.append(
-                    (compile_for_tree(node, to, type_), rule)
-                )  # timestamps are parsed before they are compared
-            else:
-                found.append((compile_rule(node, lambda name: _place(to.locate(type_, name))), rule))
-    return tuple(found)
-
-
-def _place(steps: Steps) -> Callable[[Tree], Any]:
-    return get_path(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
+    rules = [rule for rule in (*to.rules, *type_.rules) if rule.severity == "refusal"]
+    return tuple((compile_for_tree(parse(rule.broken_when), to, type_), rule) for rule in rules)
 
 
 # --- required fields -------------------------------------------------------------------------------------------------
@@ -395,7 +377,7 @@ def _needs(
             if isinstance(field.kind, Group):
                 if field.required and within is None:
                     groups.append(here)
-                look(field.kind.fields, here, within if field.required else getter(here))
+                look(field.kind.fields, here, within if field.required else get_path(here))
             elif field.required and not (len(here) == 1 and name in (TYPE, version)):
                 path = path_of(*here)
                 slot = slots.get(path, name)

@@ -160,7 +160,7 @@ def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCount
     fields_max = LIMITS.front_matter_bytes_max if narrow else LIMITS.message_bytes_max
     rest_max = LIMITS.message_bytes_max - fields_max
     # An upper bound first: nearly all are short, and need not be serialised.
-    if _letters(made.tree) * _BYTES_OF_A_LETTER_MAX <= fields_max and len(made.body or "") * 4 <= rest_max:
+    if len(repr(made.tree)) * _BYTES_OF_A_LETTER_MAX <= fields_max and len(made.body or "") * 4 <= rest_max:
         return made
     fields = _bytes_of(write(made.dialect, made.tree, ""))
     whole = fields + _bytes_of(made.body or "")
@@ -168,19 +168,6 @@ def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCount
         return made
     why = f"its fields take {fields:,} bytes of {fields_max:,}" if fields > fields_max else f"it takes {whole:,} bytes"
     return NoCounterpart(made.dialect, f"As {made.type.name} it would be refused for its length: {why}.")
-
-
-def _letters(tree: Tree) -> int:
-    """Approximate number of characters."""
-    found = 0
-    for value in tree.values():
-        if type(value) is str:
-            found += len(value)
-        elif type(value) is dict:
-            found += _letters(value)
-        elif value:
-            found += len(repr(value))
-    return found + 10 * len(tree)
 
 
 def _bytes_of(text: str) -> int:

@@ -199,11 +199,7 @@ ENDS = UNSETTLED | {"approved"}
 
 
 def shutdown_report(
-    asker: Member,
-    team: str,
-    reason: str,
-    agents: Sequence[MemberShutdown],
-    now: float,
+    asker: Member, team: str, reason: str, agents: Sequence[MemberShutdown], now: float
 ) -> NewMessage | None:
     """The report to the agent that asked for the shutdown. None: nobody's membership is left to end."""
     gone = [
