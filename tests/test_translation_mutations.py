@@ -8,7 +8,7 @@ import pytest
 from telex.dialects.registry import by_name
 from telex.dialects.schema import Dialect
 from telex.translation import mapping_tables as mappings
-from telex.translation import markdown_sections, translate
+from telex.translation import translate
 from telex.translation.mapping import TypeMapping
 from telex.translation.translate import Translation
 from tests.proofs import proves

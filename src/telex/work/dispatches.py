@@ -1,4 +1,4 @@
-"""Pending dispatches of a work, computed from its state alone.
+"""Pending dispatches of a work, computed from its state alone, and their text with excerpts of the messages they cite.
 
 Reviews, audits and messages to a human are plain text, not types of the dialect, so the state does not record that
 they were sent. They stay pending until their answer arrives, and the sender checks first whether they exist.
@@ -50,7 +50,7 @@ FIXES_ALL_UNTIL = 3  # after this iteration only critical findings are fixed
 
 class Dispatch(NamedTuple):
     id: str
-    kind: str  # its type; `review`, `audit` or `a notice to human` for what is plain text
+    kind: str  # its type; `review`, `audit` or `a notice to human` for plain text
     place: PipelineStep
     to: str
     or_to: str  # address to use if that agent has left
@@ -204,7 +204,7 @@ def _items(text: str) -> list[str]:
     return [item for start, end in pairs if (item := _ITEM.sub("", text[start:end], count=1).strip())]
 
 
-QUOTED_CHARACTERS_MAX = 20_000  # of one message; who needs more is told where it is
+QUOTED_CHARACTERS_MAX = 20_000  # of one message
 STEP_PARTS = {"Acceptance Criteria": "acceptance", "Files": "files"}  # and how a plan's own part begins
 VERDICT_TYPES = {"review": REVIEW_VERDICT, "audit": AUDIT_VERDICT}
 
@@ -213,8 +213,7 @@ Opening = tuple[dict[str, str], list[str]]  # fields that only the cited message
 
 
 def dispatch_text(work: Work, dispatch: Dispatch, quoted: Mapping[str, str], note: str = "", plan: str = "") -> str:
-    """The message. `quoted` has the bodies of the messages it cites, `plan` the text of the plan's file; `note` is what
-    a person adds."""
+    """The message. `quoted`: bodies of the cited messages; `plan`: text of the plan's file; `note`: of a person."""
     if dispatch.kind == WORD:
         return _word(work, dispatch)
     if dispatch.type is None:

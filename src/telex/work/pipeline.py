@@ -1,4 +1,4 @@
-"""State of a work in the pipeline, and the ids of its dispatches.
+"""State machine of the pipeline: state of a work, ids of its dispatches, `MOVES` of a signal, and their diagram.
 
 A work consists of steps (`places`): the triage, each research question, the plan, and each step of each wave. A step
 has one open dispatch at a time. The id of a dispatch follows from its step, so that it is the same whenever it is
@@ -13,7 +13,7 @@ from telex.dialects.builtin.signal_md import ITERATIONS_MAX
 
 Kind = Literal["triage", "research", "plan", "step"]
 State = Literal["triage", "research", "plan", "working", "checking", "settled", "approved", "blocked", "escalated"]
-Part = Literal["triage", "research", "plan", "step", "review", "audit"]  # what a result can be the answer to
+Part = Literal["triage", "research", "plan", "step", "review", "audit"]  # that a result can answer
 CHECKS: tuple[Part, ...] = ("review", "audit")
 OPEN: tuple[State, ...] = ("triage", "research", "plan", "working", "checking")  # an answer is waited for
 HELD: tuple[State, ...] = ("blocked", "escalated")  # a person is waited for
@@ -21,7 +21,7 @@ OVER: tuple[State, ...] = ("settled", "approved")
 BEGINS: dict[Kind, State] = {"triage": "triage", "research": "research", "plan": "plan", "step": "working"}
 
 WORK_CHARACTERS_MAX = 64  # the ids of dispatches begin with it, and must not grow too long
-ODD_KEPT_MAX = 50  # signals that changed nothing; whoever repeats itself for ever fills no memory
+ODD_KEPT_MAX = 50  # of signals that changed nothing
 _WORK = re.compile(rf"[A-Za-z0-9_-]{{1,{WORK_CHARACTERS_MAX}}}\Z")
 _DISPATCH = re.compile(
     r"(?P<work>[A-Za-z0-9_-]+)(?:\.(?P<place>plan|research\.[0-9]+|w[0-9]+\.s[0-9]+))?"
@@ -37,24 +37,24 @@ class ReviewVerdict(NamedTuple):
 
 
 class PipelineStep(NamedTuple):
-    """One thing to be done, and how far it has come."""
+    """One step of a work."""
 
     name: str  # `triage`, `research.2`, `plan`, `w1.s2`
     kind: Kind
     state: State
-    round: int = 0  # how often a person has set it going again
-    iteration: int = 0  # of a step: how often it was sent back
-    asked: bool = False  # the dispatch that it stands at has been sent
+    round: int = 0  # number of restarts by a person
+    iteration: int = 0  # of a step: number of revisions
+    asked: bool = False  # its current dispatch has been sent
     by: str = ""  # who answered last
     role: str = ""
     answer: str = ""  # the message with that answer
-    sure: bool = True  # False: the answer says itself that it was not verified, or failed its own check
+    sure: bool = True  # False: by its own account not verified, or failed
     verdicts: tuple[ReviewVerdict, ...] = ()  # on the submission that is being checked
     notes: tuple[str, ...] = ()  # messages that passed it with notes
     told: bool = False  # its approval has been sent
-    held: str = ""  # the message that holds it up
-    why: str = ""  # what holds it up, in a few words
-    tier: str = ""  # the role that it was handed to, when the one before could not do it
+    held: str = ""  # the message that blocks it
+    why: str = ""  # reason, in a few words
+    tier: str = ""  # role that took it over
 
 
 class IgnoredSignal(NamedTuple):
@@ -79,7 +79,7 @@ class Work(NamedTuple):
 
     @property
     def state(self) -> str:
-        """`done`, `escalated` and `blocked` say what it has come to; otherwise which part of the work goes on."""
+        """`escalated`, `blocked` or `done`; otherwise the first part of the work that is open."""
         states = {step.state for step in self.places.values()}
         for held in ("escalated", "blocked"):
             if held in states:
@@ -110,7 +110,7 @@ def step_name(wave: int, step: int) -> str:
 
 
 def wave_of(name: str) -> int:
-    """The wave of a step; 0 for what stands before the waves."""
+    """The wave of a step; 0 before the first wave."""
     return int(name[1:].partition(".")[0]) if name.startswith("w") else 0
 
 
@@ -128,18 +128,18 @@ def approval_id(work: str, step: PipelineStep) -> str:
 
 
 def word_id(work: str, step: PipelineStep, word: str) -> str:
-    """`W.plan.escalated`, `W.w1.s2.r1.blocked`: what is said once in a round."""
+    """`W.plan.escalated`, `W.w1.s2.r1.blocked`: once in a round."""
     parts = [work] if step.kind == "triage" else [work, step.name]
     return ".".join([*parts, *([f"r{step.round}"] if step.round else []), word])
 
 
 def again(step: PipelineStep) -> PipelineStep:
-    """The place set going once more, from its beginning."""
+    """The step, restarted."""
     return PipelineStep(step.name, step.kind, BEGINS[step.kind], step.round + 1, by=step.by, role=step.role)
 
 
 def place_called(work: Work, id_: str) -> tuple[PipelineStep, Part] | None:
-    """The place that a dispatch is about, whether or not it still stands there, and which part of it."""
+    """The step and part that a dispatch belongs to, whatever state the step is in."""
     found = _DISPATCH.match(id_)
     if found is None or found["work"] != work.id:
         return None

@@ -44,28 +44,28 @@ SHARED_MAX = 3  # findings on other contracts
 Flawed = tuple[int, str, str]  # index of a pattern in its list, the pattern, and the reason
 
 
-def check_contract(work_message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
-    allowed, forbidden = work_message.texts("allowed"), work_message.texts("forbidden")
+def check_contract(message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
+    allowed, forbidden = message.texts("allowed"), message.texts("forbidden")
     for_nothing = _for_nothing(allowed, forbidden) if forbidden else ()
-    contracts, plan = contracts_in(book), work_message.text("plan")
+    contracts, plan = contracts_in(book), message.text("plan")
     own = contracts.open.get(plan) if contracts is not None else None
-    to = (*(own.to if own is not None else ()), work_message.to)
+    to = (*(own.to if own is not None else ()), message.to)
     nearly = _nearly_known(plan, contracts) if contracts is not None else None
     shared = sharing(contracts, PlanSummary(to, "", (), allowed), (plan,), context.roster) if contracts else ()
     if not _flawed(allowed) and not _flawed(forbidden) and not for_nothing and not shared and nearly is None:
         return []
     return [
-        *([id_nearly_known(work_message, "plan", nearly)] if nearly is not None else ()),
-        *flaws(work_message, "allowed", allowed),
-        *flaws(work_message, "forbidden", forbidden),
-        *(_all_forbidden(work_message, *flawed) for flawed in for_nothing),
-        *(_shared(work_message, *others) for others in shared[:SHARED_MAX]),
+        *([id_nearly_known(message, "plan", nearly)] if nearly is not None else ()),
+        *flaws(message, "allowed", allowed),
+        *flaws(message, "forbidden", forbidden),
+        *(_all_forbidden(message, *flawed) for flawed in for_nothing),
+        *(_shared(message, *others) for others in shared[:SHARED_MAX]),
     ]
 
 
-def flaws(work_message: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[Finding]:
+def flaws(message: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[Finding]:
     """Findings on the patterns in one of the action's fields."""
-    return [_covers_nothing(work_message, name, *flawed) for flawed in _flawed(patterns)]
+    return [_covers_nothing(message, name, *flawed) for flawed in _flawed(patterns)]
 
 
 @lru_cache(maxsize=256)  # teams repeat the same patterns in plan after plan
@@ -75,9 +75,9 @@ def _flawed(patterns: tuple[str, ...]) -> tuple[Flawed, ...]:
     return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
 
 
-def _covers_nothing(work_message: WorkMessage, name: str, index: int, pattern: str, why: str) -> Finding:
+def _covers_nothing(message: WorkMessage, name: str, index: int, pattern: str, why: str) -> Finding:
     say = f"Write it as a path from the project's root, with / and perhaps * in it: it covers nothing, since {why}."
-    finding = Finding("pattern-covers-nothing", work_message.path(name, index), say, "warning")
+    finding = Finding("pattern-covers-nothing", message.path(name, index), say, "warning")
     return finding._replace(expected="src/auth/, *.md or docs/**/*.png", found=short(pattern))
 
 
@@ -96,9 +96,9 @@ def _for_nothing(allowed: tuple[str, ...], forbidden: tuple[str, ...]) -> tuple[
     return tuple(found)
 
 
-def _all_forbidden(work_message: WorkMessage, index: int, pattern: str, against: str) -> Finding:
+def _all_forbidden(message: WorkMessage, index: int, pattern: str, against: str) -> Finding:
     say = f"Take {short(pattern)} out, or forbid less than {short(against)}: all of it is forbidden."
-    path = work_message.path("allowed", index)
+    path = message.path("allowed", index)
     return Finding("path-allowed-for-nothing", path, say, "warning", found=short(pattern))
 
 
@@ -172,78 +172,78 @@ def _folder_of(pattern: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _shared(work_message: WorkMessage, plan: str, other: PlanSummary, place: int) -> Finding:
-    pattern, whose = short(work_message.texts("allowed")[place]), f"plan {short(plan)} of {short(', '.join(other.to))}"
+def _shared(message: WorkMessage, plan: str, other: PlanSummary, place: int) -> Finding:
+    pattern, whose = short(message.texts("allowed")[place]), f"plan {short(plan)} of {short(', '.join(other.to))}"
     say = f"Leave {pattern} to one of them, or keep them apart in time: {whose} allows it too."
-    return Finding("path-shared", work_message.path("allowed", place), say, "warning", found=whose)
+    return Finding("path-shared", message.path("allowed", place), say, "warning", found=whose)
 
 
 KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 1_024, 256, 256  # cached decisions
-NO_GROUND = RuleContext(0.0, Roster({}))  # where there is neither a store nor a team
+NO_GROUND = RuleContext(0.0, Roster({}))  # without store and team
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
-def check_progress(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
+def check_progress(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
     contracts = contracts_in(book)
     if contracts is None:
         return ()
-    plan = plan_in(book, work_message.text("plan"))
+    plan = plan_in(book, message.text("plan"))
     if plan is None:
-        unknown = _plan_unknown(work_message, contracts)
-        return [unknown, *_files(work_message, _own(work_message, book, contracts), context)]
+        unknown = _plan_unknown(message, contracts)
+        return [unknown, *_files(message, _own(message, book, contracts), context)]
     words = plan.revisions[-1].words
     findings = []
-    if work_message.text("task") not in words.tasks:
-        findings.append(_task_not_in_plan(work_message, plan))
+    if message.text("task") not in words.tasks:
+        findings.append(_task_not_in_plan(message, plan))
     if words.depends_on:
-        findings += _dependencies(work_message, plan, book, context.limits.findings_max)
-    if words.budget is not None and not _can_be_spent(_tokens(work_message), plan.spent, words.budget):
-        findings.append(_budget_spent(work_message, plan, words.budget))
-    return [*findings, *_files(work_message, [plan], context), *_conditions(plan)]
+        findings += _dependencies(message, plan, book, context.limits.findings_max)
+    if words.budget is not None and not _can_be_spent(_tokens(message), plan.spent, words.budget):
+        findings.append(_budget_spent(message, plan, words.budget))
+    return [*findings, *_files(message, [plan], context), *_conditions(plan)]
 
 
-def check_close(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
-    if plan_in(book, work_message.text("plan")) is not None:
+def check_close(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
+    if plan_in(book, message.text("plan")) is not None:
         return ()
     contracts = contracts_in(book)
-    return (_plan_unknown(work_message, contracts),) if contracts is not None else ()
+    return (_plan_unknown(message, contracts),) if contracts is not None else ()
 
 
-def check_files(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
-    """A submission or a commit: of its task's plan, or by the contracts of whoever sends it."""
+def check_files(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
+    """Files of a submission or a commit, under its task's plan or the contracts of its sender."""
     contracts = contracts_in(book)
-    if contracts is None or not work_message.texts("files"):
+    if contracts is None or not message.texts("files"):
         return ()
-    plan = meant(work_message, book)
-    plans = [plan] if plan is not None else _own(work_message, book, contracts)
-    return [*_files(work_message, plans, context), *(note for plan in plans for note in _conditions(plan))]
+    plan = meant(message, book)
+    plans = [plan] if plan is not None else _own(message, book, contracts)
+    return [*_files(message, plans, context), *(note for plan in plans for note in _conditions(plan))]
 
 
-def _own(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> list[Plan]:
-    return open_plans(book, covering(contracts, work_message.sender, work_message.role))
+def _own(message: WorkMessage, book: Book, contracts: ContractIndex) -> list[Plan]:
+    return open_plans(book, covering(contracts, message.sender, message.role))
 
 
-def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> Finding:
-    plan, plans = work_message.text("plan"), [*contracts.closed, *contracts.open]
+def _plan_unknown(message: WorkMessage, contracts: ContractIndex) -> Finding:
+    plan, plans = message.text("plan"), [*contracts.closed, *contracts.open]
     close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: this plan has none."
-    path = work_message.path("plan")
+    path = message.path("plan")
     return Finding(
         "plan-unknown", path, say, severity="warning", expected=listed(plans), found=short(plan), nearest=close
     )
 
 
-def _task_not_in_plan(work_message: WorkMessage, plan: Plan) -> Finding:
-    task, tasks = work_message.text("task"), plan.revisions[-1].words.tasks
+def _task_not_in_plan(message: WorkMessage, plan: Plan) -> Finding:
+    task, tasks = message.text("task"), plan.revisions[-1].words.tasks
     which = f"one of {listed(tasks)}" if tasks else "once a contract lists some"
     say = f"Name a task of plan {short(plan.id)}, {which}: {short(task) or 'this'} is none of them."
-    path, expected, close = work_message.path("task"), f"one of {listed(tasks)}", nearest(task, tasks)
+    path, expected, close = message.path("task"), f"one of {listed(tasks)}", nearest(task, tasks)
     return Finding("task-not-in-plan", path, say, expected=expected, found=short(task), nearest=close)
 
 
-def _dependencies(work_message: WorkMessage, plan: Plan, book: Book, limit: int) -> list[Finding]:
+def _dependencies(message: WorkMessage, plan: Plan, book: Book, limit: int) -> list[Finding]:
     """Plans that have to be complete first."""
     findings: list[Finding] = []
     for name in dict.fromkeys(plan.revisions[-1].words.depends_on):
@@ -252,20 +252,20 @@ def _dependencies(work_message: WorkMessage, plan: Plan, book: Book, limit: int)
             continue
         if len(findings) == limit:
             break
-        findings.append(_not_complete(work_message, plan, name, other))
+        findings.append(_not_complete(message, plan, name, other))
     return findings
 
 
-def _not_complete(work_message: WorkMessage, plan: Plan, name: str, other: Plan | None) -> Finding:
+def _not_complete(message: WorkMessage, plan: Plan, name: str, other: Plan | None) -> Finding:
     missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
     lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
     say = f"Leave it until plan {short(name)} is complete: plan {short(plan.id)} depends on it, and there is {lacks}."
-    path, found = work_message.path("plan"), f"plan {short(name)}: {lacks}"
+    path, found = message.path("plan"), f"plan {short(name)}: {lacks}"
     return Finding("dependency-not-complete", path, say, expected="complete", found=found)
 
 
-def _tokens(work_message: WorkMessage) -> int:
-    used = work_message.get("tokens")
+def _tokens(message: WorkMessage) -> int:
+    used = message.get("tokens")
     return used if isinstance(used, int) else 0
 
 
@@ -273,16 +273,16 @@ def _can_be_spent(used: int, spent: int, budget: int) -> bool:
     return spent < budget and spent + used <= budget
 
 
-def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> Finding:
-    used = _tokens(work_message)
+def _budget_spent(message: WorkMessage, plan: Plan, budget: int) -> Finding:
+    used = _tokens(message)
     comes_to = f"this makes {plan.spent + used:,}" if used else f"has spent {plan.spent:,}"
-    names = work_message.type.field_map
+    names = message.type.field_map
     by = plan.revisions[-1].by
     say = (
         f"Stop, and ask {short(by)} for a contract with a larger budget: plan {short(plan.id)} may spend {budget:,}"
         f" tokens, and {comes_to}."
     )
-    where = work_message.path("tokens" if "tokens" in names else "plan")
+    where = message.path("tokens" if "tokens" in names else "plan")
     return Finding("token-budget-spent", where, say, expected=f"at most {budget}", found=str(plan.spent + used))
 
 
@@ -297,8 +297,8 @@ def _conditions(plan: Plan) -> tuple[Finding, ...]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(work_message: WorkMessage, plans: list[Plan], context: RuleContext) -> list[Finding]:
-    files = work_message.get("files")
+def _files(message: WorkMessage, plans: list[Plan], context: RuleContext) -> list[Finding]:
+    files = message.get("files")
     if not files or not isinstance(files, list):
         return []
     judge_path, findings, most = _judging(plans), list[Finding](), context.limits.findings_max
@@ -308,7 +308,7 @@ def _files(work_message: WorkMessage, plans: list[Plan], context: RuleContext) -
             continue
         if len(findings) == most:
             break
-        findings.append(_not_to_be_touched(work_message, index, path, judged, context))
+        findings.append(_not_to_be_touched(message, index, path, judged, context))
     return findings
 
 
@@ -319,7 +319,7 @@ def _judging(plans: list[Plan]) -> Callable[[str], PathDecision]:
 
 
 class PathDecisionCache:
-    """What a contract has answered to the paths that it was asked about: the same come in report after report."""
+    """Cache of a contract's decisions on paths."""
 
     def __init__(self, scope: ContractScope) -> None:
         self.scope = scope
@@ -355,10 +355,10 @@ def _decisions_of(plan: Plan) -> PathDecisionCache:
 
 
 def _not_to_be_touched(
-    work_message: WorkMessage, index: int, path: str, judged: PathDecision, context: RuleContext
+    message: WorkMessage, index: int, path: str, judged: PathDecision, context: RuleContext
 ) -> Finding:
     assert judged.code is not None
-    where, say = work_message.path("files", index), sentence(judged, work_message.role, context)
+    where, say = message.path("files", index), sentence(judged, message.role, context)
     return Finding(judged.code, where, say, expected=_expected(judged), found=short(path))
 
 
@@ -369,7 +369,7 @@ def _expected(judged: PathDecision) -> str | None:
 
 
 def sentence(judged: PathDecision, role: str, context: RuleContext) -> str:
-    """What whoever was about to touch the path is to do instead."""
+    """What to do instead of touching the path."""
     if judged.code == NOT_IN_PROJECT:
         return f"Name the file by its path from the project's root: this cannot be taken, since {judged.why}."
     if judged.plan is None:
@@ -398,63 +398,58 @@ def asking_type(dialect: Dialect | None) -> MessageType | None:
 # --- approvals and reviews --------------------------------------------------------------------------------------------
 
 
-def check_request(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def check_request(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     contracts = contracts_in(book)
-    if contracts is None or not widens(work_message) or meant(work_message, book) is not None:
+    if contracts is None or not widens(message) or meant(message, book) is not None:
         return ()
-    return (_plan_not_clear(work_message, book, contracts),)
+    return (_plan_not_clear(message, book, contracts),)
 
 
-def _plan_not_clear(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> Finding:
-    among = [plan.id for plan in _own(work_message, book, contracts)] or [*contracts.closed, *contracts.open]
+def _plan_not_clear(message: WorkMessage, book: Book, contracts: ContractIndex) -> Finding:
+    among = [plan.id for plan in _own(message, book, contracts)] or [*contracts.closed, *contracts.open]
     say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
-    return Finding("plan-not-clear", work_message.path("task"), say, "warning", found=work_message.text("task"))
+    return Finding("plan-not-clear", message.path("task"), say, "warning", found=message.text("task"))
 
 
-def check_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
-    plan = asked_plan(work_message, book) if decision_of(work_message) != REJECTED else None
+def check_answer(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
+    plan = asked_plan(message, book) if decision_of(message) != REJECTED else None
     if plan is None:
         return ()
-    patterns = work_message.texts("modifications")
+    patterns = message.texts("modifications")
     if patterns:
-        return flaws(work_message, "modifications", patterns)
-    asked = plan.asks[request_of(work_message)]
-    if not asked.paths or work_message.get("approved") is not True:
-        return (_widens_nothing(work_message, plan),)
+        return flaws(message, "modifications", patterns)
+    asked = plan.asks[request_of(message)]
+    if not asked.paths or message.get("approved") is not True:
+        return (_widens_nothing(message, plan),)
     say = f"{short(asked.by)} may touch {listed(asked.paths)} from now on: the request names these paths."
-    return (Finding("approval-grants", work_message.path("modifications"), say, "note", found=listed(asked.paths)),)
+    return (Finding("approval-grants", message.path("modifications"), say, "note", found=listed(asked.paths)),)
 
 
-def _widens_nothing(work_message: WorkMessage, plan: Plan) -> Finding:
-    code, request, nothing = (
-        "approval-widens-nothing",
-        request_of(work_message),
-        "as it is, the approval widens nothing",
-    )
+def _widens_nothing(message: WorkMessage, plan: Plan) -> Finding:
+    code, request = "approval-widens-nothing", request_of(message)
+    nothing = "as it is, the approval widens nothing"
     by = short(plan.asks[request].by)
-    if work_message.has("modifications"):
+    if message.has("modifications"):
         say = f"List the paths that {by} may touch from now on: {nothing}."
-        return Finding(code, work_message.path("modifications"), say, "warning", "path patterns")
+        return Finding(code, message.path("modifications"), say, "warning", "path patterns")
     how = f"Let {by} ask anew, and answer with telex approve ID --modify PATTERN"
-    say = f"{how}: a {work_message.type.name} names no paths, and {nothing}."
+    say = f"{how}: a {message.type.name} names no paths, and {nothing}."
     return Finding(code, ROOT, say, "warning", "path patterns")
 
 
-def check_review(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    plan: Plan | None = book.get(topic_of(work_message.text("plan")))
+def check_review(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+    plan: Plan | None = book.get(topic_of(message.text("plan")))
     if plan is None or plan.cycle == 0:
         return ()
-    cycle = work_message.get("cycle")
+    cycle = message.get("cycle")
     if cycle == plan.cycle + 1 or (plan.approved and cycle == 1):
         return ()
-    return (_out_of_order(work_message, plan),)
+    return (_out_of_order(message, plan),)
 
 
-def _out_of_order(work_message: WorkMessage, plan: Plan) -> Finding:
+def _out_of_order(message: WorkMessage, plan: Plan) -> Finding:
     next_ = plan.cycle + 1
     say = f"Say cycle {next_}: the last review of plan {short(plan.id)} was cycle {plan.cycle}."
     wanted = f"{next_} or 1" if plan.approved else str(next_)
-    found = str(work_message.get("cycle"))
-    return Finding(
-        "cycle-out-of-order", work_message.path("cycle"), say, severity="warning", expected=wanted, found=found
-    )
+    found = str(message.get("cycle"))
+    return Finding("cycle-out-of-order", message.path("cycle"), say, severity="warning", expected=wanted, found=found)

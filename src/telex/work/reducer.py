@@ -1,7 +1,7 @@
-"""Types of the work rules: a WorkRules for each action and module, a Fold for each kind of topic.
+"""Reducer of the work state: types of the rules, their application to a message, folds, and composed messages.
 
-Everything here is pure. The fold of a topic depends on nothing but its state and the message, so that folding one topic
-alone and folding all of them give the same state.
+The fold of a topic depends only on its state and the message, so that folding one topic alone and folding all of them
+give the same state.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,27 +21,27 @@ from telex.model.message import Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.work.view import CHAPTERS, FOLDS, IN_PLACE, WorkMessage, work_message_from_log
 
-Book = Mapping[str, Any]  # topic → its state; a topic in which nothing was said is not there
+Book = Mapping[str, Any]  # topic → its state; a topic without messages is absent
 Topics = Iterable[str]
 
 
 class RuleContext(NamedTuple):
-    """What a decision stands on besides the book."""
+    """Input of a decision besides the work state."""
 
     now: float
     roster: Roster
     limits: Limits = LIMITS
-    settings: Mapping[str, Any] = {}  # what a team chose for the work: `task_states`, …
+    settings: Mapping[str, Any] = {}  # of the team: `task_states`, …
     dialects: Mapping[str, Dialect] = {}
 
 
 class DraftMessage(NamedTuple):
-    """A message that follows by itself from another: the bus gives it an id and keeps both together, or neither."""
+    """A message of the bus that follows from another. Both are stored in one transaction."""
 
     dialect: Dialect
     type: MessageType
     to: str  # an address, as for --to
-    of: Mapping[str, Any]  # by the deed's names
+    of: Mapping[str, Any]  # by the names of the field map
     correlation: str | None = None
     reply_to: str | None = None
     id: str | None = None
@@ -52,13 +52,11 @@ def nothing(*_: Any) -> tuple[()]:
 
 
 class WorkRules(NamedTuple):
-    """The rules of one module for one action. Each reads the topics it needs from `book`."""
+    """The rules of one module for one action, as functions of the message and the work state."""
 
-    # Topics that the message belongs to once it is stored: only those whose state it changes.
+    # Topics whose state the message changes.
     topics_changed: Callable[[WorkMessage, Book], Topics] = nothing
-    # What the rules find in it.
     check: Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]] = nothing
-    # Messages that follow from it.
     follow_ups: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
 
 
@@ -69,14 +67,14 @@ APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
 _DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, "lgtm": APPROVED}
 
 
-def decision_of(work_message: WorkMessage) -> str:
-    """One of three words, however the dialect says it. What says neither yes nor no is no."""
-    decision = _DECISIONS.get(work_message.text("decision").casefold())
+def decision_of(message: WorkMessage) -> str:
+    """approved, rejected or conditional; a message without a decision is a rejection."""
+    decision = _DECISIONS.get(message.text("decision").casefold())
     if decision is not None:
         return decision
-    if work_message.get("approved") is not True:
+    if message.get("approved") is not True:
         return REJECTED
-    return CONDITIONAL if work_message.texts("conditions") else APPROVED
+    return CONDITIONAL if message.texts("conditions") else APPROVED
 
 
 def topic_of_request(request_id: str) -> str:
@@ -84,40 +82,36 @@ def topic_of_request(request_id: str) -> str:
 
 
 def for_dispatches(answer: WorkRules) -> WorkRules:
-    """What a chapter has to say to a dispatch that answers a request: the same as to any answer."""
+    """Rules of an answer for a dispatch that answers a request. In signal-md, dispatches are the only answers."""
 
-    def belongs(work_message: WorkMessage, book: Book) -> Topics:
-        return (
-            answer.topics_changed(work_message, book)
-            if _decides(work_message, book) and _was_asked(work_message, book)
-            else ()
-        )
+    def belongs(message: WorkMessage, book: Book) -> Topics:
+        return answer.topics_changed(message, book) if _decides(message, book) and _was_asked(message, book) else ()
 
-    def weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterable[Finding]:
-        return answer.check(work_message, book, context) if _decides(work_message, book) else ()
+    def weigh(message: WorkMessage, book: Book, context: RuleContext) -> Iterable[Finding]:
+        return answer.check(message, book, context) if _decides(message, book) else ()
 
     return WorkRules(belongs, nothing if answer.check is nothing else weigh)
 
 
-def _may_decide(work_message: WorkMessage) -> bool:
-    return work_message.reply_to is not None and work_message.has("decision")
+def _may_decide(message: WorkMessage) -> bool:
+    return message.reply_to is not None and message.has("decision")
 
 
-def _decides(work_message: WorkMessage, book: Book) -> bool:
-    """Somebody else may have asked under the id of what it replies to; whoever asked is told the answer."""
-    asked = book.get(topic_of_request(work_message.reply_to or "")) if _may_decide(work_message) else None
+def _decides(message: WorkMessage, book: Book) -> bool:
+    """Whether it replies to a request and is sent to the agent that asked: another request may have the same id."""
+    asked = book.get(topic_of_request(message.reply_to or "")) if _may_decide(message) else None
     if asked is None:
         return False
-    heard_by = work_message.inboxes or (normal_address(work_message.to),)
+    heard_by = message.inboxes or (normal_address(message.to),)
     return not {asked.request.by, ONE_OF_ROLE + asked.request.role}.isdisjoint(heard_by)
 
 
-def _was_asked(work_message: WorkMessage, book: Book) -> bool:
-    """Before signals decided anything they were taken from everybody, and a record may have some."""
-    request = book[topic_of_request(work_message.reply_to or "")].request
+def _was_asked(message: WorkMessage, book: Book) -> bool:
+    """Older logs may have decisions of agents that were not asked."""
+    request = book[topic_of_request(message.reply_to or "")].request
     asked = {HUMAN, *(request.inboxes or (normal_address(request.to),))}
-    return work_message.sender != request.by and not asked.isdisjoint(
-        {work_message.sender, work_message.role, ONE_OF_ROLE + work_message.role}
+    return message.sender != request.by and not asked.isdisjoint(
+        {message.sender, message.role, ONE_OF_ROLE + message.role}
     )
 
 
@@ -128,7 +122,7 @@ def rules_for(deed: str) -> tuple[WorkRules, ...]:
 
 
 class ActionRules(NamedTuple):
-    """The rules of one action, without those that say nothing."""
+    """The rules of one action, without empty ones."""
 
     checks: tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]], ...]
     topics_changed: tuple[Callable[[WorkMessage, Book], Topics], ...]
@@ -155,40 +149,39 @@ def kind_of(topic: str) -> str:
     return topic.partition(":")[0]
 
 
-def topics_changed(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
+def topics_changed(message: WorkMessage, book: Book) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
-    for changed in action_rules(work_message.action).topics_changed:
-        if topics := changed(work_message, book):
+    for changed in action_rules(message.action).topics_changed:
+        if topics := changed(message, book):
             found = (*found, *topics)
     return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
-def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    """What the rules find in a message."""
+def check_rules(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     found: tuple[Finding, ...] = ()
-    for check in action_rules(work_message.action).checks:
-        if findings := check(work_message, book, context):
+    for check in action_rules(message.action).checks:
+        if findings := check(message, book, context):
             found = (*found, *findings)
     return found
 
 
-def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
+def stopping(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
     """The members that stop with this message."""
-    if work_message.action != "stopped":
+    if message.action != "stopped":
         return ()
     from telex.work.shutdown import parts
 
-    return parts(work_message, book, context)
+    return parts(message, book, context)
 
 
-def fold(topic: str, state: Any, work_message: WorkMessage) -> Any:
+def fold(topic: str, state: Any, message: WorkMessage) -> Any:
     """The state of a topic after a message. The state before stays as it is."""
-    return fold_in_place(topic, copy_state(topic, state), work_message)
+    return fold_in_place(topic, copy_state(topic, state), message)
 
 
-def fold_in_place(topic: str, state: Any, work_message: WorkMessage) -> Any:
+def fold_in_place(topic: str, state: Any, message: WorkMessage) -> Any:
     """The same, for a caller that drops the state before: some folds write into it."""
-    return fold_of(kind_of(topic))(state, work_message)
+    return fold_of(kind_of(topic))(state, message)
 
 
 _COPIED = (dict, list, MappingProxyType)

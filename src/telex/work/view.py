@@ -1,4 +1,7 @@
-"""Tables of the work rules: the modules for each action and each kind of topic."""
+"""View of a message for the work rules, and the table of their modules.
+
+A `WorkMessage` has the fields of the type's semantics under the names of the rules, independent of the dialect.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -55,28 +58,27 @@ IN_PLACE = frozenset({"contracts", "plan", "task", "shutdown"})
 
 
 class NoOpCondition(NamedTuple):
-    """When a deed means nothing: a message that does it need not be read again to know that it may pass."""
+    """When a message of an action has no effect, so that the rules are skipped."""
 
-    topics: tuple[str, ...]  # as long as nobody has ever said anything in these, and
-    name: str = ""  # what stands under this name of the deed
-    busy: frozenset[str] = frozenset()  # is none of these, in whatever case
+    topics: tuple[str, ...]  # while these are empty, and
+    name: str = ""  # the value of this field
+    busy: frozenset[str] = frozenset()  # is none of these, ignoring case
 
-    def fits(self, found: Any) -> bool:
-        """Does what stands there mean nothing in itself?"""
-        return not self.name or (isinstance(found, str) and found.casefold() not in self.busy)
+    def fits(self, value: Any) -> bool:
+        return not self.name or (isinstance(value, str) and value.casefold() not in self.busy)
 
 
 IDLE: dict[str, NoOpCondition] = {
     "progress": NoOpCondition(("contracts", "blockers")),
-    # Any word from whoever a matter is with may answer it, a status too.
+    # Any message of the current level may answer an escalation, a status too.
     "status": NoOpCondition(
         ("blockers", "escalations"), "status", frozenset({"started", "blocked", "completed", "failed"})
     ),
     "quality": NoOpCondition((), "status", frozenset({"passed"})),
 }
-# Reports come along in many conversations and mean nothing by that: they answer no matter that was handed up there.
+# Reports never answer an escalation of their conversation.
 COMES_ALONG = frozenset({"progress", "quality"})
-# By these a request for approval is decided: by what answers it, and by a dispatch that says yes or no to it.
+# Actions that decide a request for approval.
 DECIDING = frozenset({"answer", "dispatch"})
 
 
