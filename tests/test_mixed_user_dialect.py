@@ -123,9 +123,10 @@ def test_an_answer_in_a_users_dialect_reaches_the_asker_and_decides_the_request(
 def test_only_senders_of_its_type_may_answer_in_a_users_dialect(team: Team) -> None:
     team.bus.join("otto", role="checker", dialects=["kanban"])
     team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
-    made = speech(KANBAN, KANBAN.types["ruling"], "yes-1", card=TASK, re="ask-1", ok=True, by="otto")
+    made = speech(KANBAN, KANBAN.types["ruling"], "yes-1", card=TASK, re="ask-1", ok=True)
     receipt = team.bus.send(made.raw, sender="otto", to="lead")
-    assert (receipt.accepted, codes(receipt.findings)) == (False, ["role-may-not-send"])
+    assert not receipt.accepted
+    assert "role-may-not-send" in codes(receipt.findings)
     assert team.bus.inbox("lead") == []
 
 

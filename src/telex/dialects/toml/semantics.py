@@ -6,7 +6,7 @@ values = { status = { done = "shipped", partly = ["doing", "waiting"], failed = 
 
 A type without an intent reaches readers of other dialects as markdown. A field with the name of a term, and a value
 with the name of a word, need no entry. Two terms of one intent need two fields: a message that came back from another
-dialect would otherwise mix them up. The first intent and its terms decide which work rules apply (`intents.WORK`).
+dialect would otherwise mix them up. The intents and their terms decide which work rules apply (`intents.WORK`).
 """
 
 from collections.abc import Collection, Mapping
@@ -114,14 +114,17 @@ class _SemanticsReader:
         return self.with_work_action(semantics)
 
     def with_work_action(self, semantics: Semantics) -> Semantics:
-        """With the first work action of the intent whose terms the type has; without one it has no work rules."""
+        """With the first work action of the intents whose terms the type has; without one it has no work rules."""
         terms, reply_to = dict(semantics.terms), self.dialect.wire.reply_to
         if reply_to is not None and "request" in self.terms:
             terms.setdefault("request", reply_to)
         if semantics.body is not None:
             terms[semantics.body] = BODY_KEY
         said = {*terms, *semantics.means}
-        work = next((work for work in WORK.get(self.intents[0], ()) if said.issuperset(work.needs)), None)
+        # An answer is always checked: a reader may get it as an approval, whatever else the type stands for.
+        intents = sorted(self.intents, key=lambda intent: intent != "answer")
+        works = (work for intent in intents for work in WORK.get(intent, ()))
+        work = next((work for work in works if said.issuperset(work.needs)), None)
         if work is None:
             return semantics
         names = self.work_names(work.names, terms)
