@@ -1,8 +1,8 @@
 """Checks of a contract's patterns: those that match no path, allowed paths that are all forbidden, and paths that a
 contract of another agent allows too."""
 
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache, partial
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from telex.dialects.schema import Dialect, MessageType, OneOf, kind_at
 from telex.model.contracts import ContractIndex, Grant, Plan, PlanSummary, Revision
@@ -178,7 +178,7 @@ def _shared(message: WorkMessage, plan: str, other: PlanSummary, place: int) -> 
     return Finding("path-shared", message.path("allowed", place), say, "warning", found=whose)
 
 
-KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 1_024, 256, 256  # cached decisions
+SCOPES_MAX = 1_024
 NO_GROUND = RuleContext(0.0, Roster({}))  # without store and team
 
 
@@ -301,57 +301,31 @@ def _files(message: WorkMessage, plans: list[Plan], context: RuleContext) -> lis
     files = message.get("files")
     if not files or not isinstance(files, list):
         return []
-    judge_path, findings, most = _judging(plans), list[Finding](), context.limits.findings_max
+    scopes = [_scope_of_plan(plan) for plan in plans]
+    findings: list[Finding] = []
     for index, path in enumerate(files):
-        judged = judge_path(path) if isinstance(path, str) else None
-        if judged is None or judged.code is None:
-            continue
-        if len(findings) == most:
+        judged = judge(path, scopes) if isinstance(path, str) else None
+        if judged is not None and judged.code is not None:
+            findings.append(_not_to_be_touched(message, index, path, judged, context))
+        if len(findings) == context.limits.findings_max:
             break
-        findings.append(_not_to_be_touched(message, index, path, judged, context))
     return findings
 
 
-def _judging(plans: list[Plan]) -> Callable[[str], PathDecision]:
-    """The decision of these contracts on a path."""
-    caches = [_decisions_of(plan) for plan in plans]
-    return caches[0].judge if len(caches) == 1 else partial(judge, scopes=[cache.scope for cache in caches])
+_SCOPES: dict[int, tuple[Revision, tuple[Grant, ...], ContractScope]] = {}  # cache, by identity of the revision
 
 
-class PathDecisionCache:
-    """Cache of a contract's decisions on paths."""
-
-    def __init__(self, scope: ContractScope) -> None:
-        self.scope = scope
-        self._known: dict[str, PathDecision] = {}
-
-    def judge(self, path: str) -> PathDecision:
-        return self._known.get(path) or self._judge(path)
-
-    def _judge(self, path: str) -> PathDecision:
-        judged = judge(path, (self.scope,))
-        if len(path) <= KNOWN_CHARACTERS_MAX:
-            if len(self._known) >= KNOWN_PATHS_MAX:
-                self._known.clear()
-            self._known[path] = judged
-        return judged
-
-
-_DECISIONS: dict[int, tuple[Revision, tuple[Grant, ...], PathDecisionCache]] = {}  # by identity of the revision
-
-
-def _decisions_of(plan: Plan) -> PathDecisionCache:
-    """Cached by the parts of a plan that decide on paths. By identity, because hashing a contract takes longer than a
-    decision."""
+def _scope_of_plan(plan: Plan) -> ContractScope:
+    """Compiled patterns of a plan. Cached by identity, because hashing a contract takes longer than a decision."""
     revision, grants = plan.revisions[-1], plan.grants
-    known = _DECISIONS.get(id(revision))
+    known = _SCOPES.get(id(revision))
     if known is not None and known[0] is revision and known[1] is grants:
         return known[2]
-    if len(_DECISIONS) >= KNOWN_PLANS_MAX:
-        _DECISIONS.clear()
-    decisions = PathDecisionCache(ContractScope(Plan(plan.id, (revision,), grants=grants)))
-    _DECISIONS[id(revision)] = revision, grants, decisions
-    return decisions
+    if len(_SCOPES) >= SCOPES_MAX:
+        _SCOPES.clear()
+    scope = ContractScope(Plan(plan.id, (revision,), grants=grants))
+    _SCOPES[id(revision)] = revision, grants, scope
+    return scope
 
 
 def _not_to_be_touched(
