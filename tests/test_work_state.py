@@ -30,13 +30,13 @@ from telex.testing import FakeClock
 from telex.testing.contract_work import keep_snapshot, topic
 from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
-from telex.work.view import CHAPTERS, FOLDS
+from telex.work.view import FOLDS, RULES
 from tests.proofs import proves
 from tests.store_kit import before_next_transaction
 from tests.story_settings import FEWER
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
-BOOKED = [(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values() if type_.action in CHAPTERS]
+BOOKED = [(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values() if type_.action in RULES]
 IDS = [f"m-{number}" for number in range(8)]
 # What a field may say, by the deed's name for it. Few words, so that messages often speak of the same matter.
 POOLS: dict[str, st.SearchStrategy[Any]] = {

@@ -15,7 +15,7 @@ from telex.dialects.schema import PRIORITIES, Dialect, MessageType
 from telex.model.finding import Finding
 from telex.validation.check import CheckPolicy, CheckResult, check
 from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
-from telex.work.view import CHAPTERS, IDLE
+from telex.work.view import IDLE, RULES
 
 if TYPE_CHECKING:
     from telex.validation.compiled import StructLayout
@@ -103,7 +103,7 @@ class ValidatorCache:
             rank = PRIORITIES.index(type_.priority)
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            deed = type_.action if self.desk.work and type_.action in CHAPTERS else None
+            deed = type_.action if self.desk.work and type_.action in RULES else None
             type_traits = self._kinds[dialect.name, type_.name] = TypeTraits(
                 dialect,
                 type_,

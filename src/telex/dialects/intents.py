@@ -1,9 +1,8 @@
-"""Intents that dialects share, with their terms: the common vocabulary of translation.
+"""Intents that dialects share, with their terms and their work actions.
 
-An intent has a description and terms. A term is the meaning of a field, independent of its name in a dialect; its words
-are the common names of its values. The mappings of the built-in dialects and the semantics of users' dialects use these
-terms. A type without a counterpart has an intent of its own, so that there is always a reason for a missing
-translation.
+A term is the meaning of a field, independent of its name in a dialect; its words are the common names of its values.
+The mappings of the built-in dialects and the semantics of users' dialects use these terms. A type without a counterpart
+has an intent of its own, so that there is always a reason for a missing translation.
 """
 
 from collections.abc import Mapping
@@ -15,11 +14,11 @@ RESULTS = ("pass", "notes", "partly", "fail")
 
 
 class Term(NamedTuple):
-    """What a field means to everybody."""
+    """Meaning of a field, common to all dialects."""
 
     means: str
-    words: tuple[str, ...] = NO_WORDS  # what its values are called; () where they are told as they stand
-    apart: tuple[str, ...] = NO_WORDS  # the good and the bad one of them, which must never look alike
+    words: tuple[str, ...] = NO_WORDS  # common names of its values; () where values are copied
+    apart: tuple[str, ...] = NO_WORDS  # the good and the bad one of them, which must stay distinct
 
 
 TASK = Term("the task it is about")
@@ -63,7 +62,7 @@ class Intent(NamedTuple):
 
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
-        """Term → what everybody calls its values."""
+        """Term → its words."""
         return {name: term.words for name, term in self.terms.items() if term.words}
 
 
@@ -266,7 +265,7 @@ INTENTS: Mapping[str, Intent] = {
 class WorkAction(NamedTuple):
     """What a type with this intent does to the work."""
 
-    action: str  # a key of work/view.CHAPTERS
+    action: str  # a key of work/view.RULES
     names: str  # of the rules: `name=term`, or `name` where the term has the same name; [] only if a list has it
     needs: tuple[str, ...] = ()  # terms that the type must have
     words: Mapping[str, Mapping[str, Any]] = {}  # name → word of its term → value as the rules have it
@@ -337,7 +336,7 @@ WORK: Mapping[str, tuple[WorkAction, ...]] = {
     "stopped": (WorkAction("stopped", "request approved pending", ("request", "approved")),),
 }
 
-# What a role does, for whoever has to find its like in another dialect.
+# Functions of roles, by which counterparts in other dialects are found.
 TRADES: Mapping[str, str] = {
     "leads": "hands out work and decides",
     "makes": "builds",

@@ -174,7 +174,7 @@ class Semantics(NamedTuple):
     action and its fields follow (`intents.WORK`).
     """
 
-    action: str = ""  # what it does to the work: a key of `work/view.CHAPTERS`, or one without rules
+    action: str = ""  # what it does to the work: a key of `work/view.RULES`, or one without rules
     field_map: Mapping[str, str] = NO_MAP  # name of a value in the work rules → its field
     spelling: Mapping[str, Mapping[Any, tuple[Any, ...]]] = NO_MAP  # name → value in the rules → values of the field
     fixed: Mapping[str, Any] = NO_MAP  # name → value that every message of the type has

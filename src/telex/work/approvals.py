@@ -22,11 +22,11 @@ from telex.work.reducer import (
     APPROVED,
     CONDITIONAL,
     REJECTED,
-    Book,
     Fold,
     RuleContext,
     Topics,
     WorkRules,
+    WorkState,
     decision_of,
     for_dispatches,
     topic_of_request,
@@ -92,17 +92,17 @@ def named(message: WorkMessage) -> str | None:
     return message.text("request") or message.reply_to or None
 
 
-def meant(message: WorkMessage, book: Book) -> str | None:
+def meant(message: WorkMessage, topics: WorkState) -> str | None:
     """Id of the request that an answer names, else of the only open one of its task. It may be unknown."""
     if (name := named(message)) is not None:
         return name
-    return only_one(_waiting_in_task(message, book))
+    return only_one(_waiting_in_task(message, topics))
 
 
-def _waiting_in_task(message: WorkMessage, book: Book) -> dict[str, Any]:
+def _waiting_in_task(message: WorkMessage, topics: WorkState) -> dict[str, Any]:
     """Open requests of its task, by id."""
     name = message.text("task")
-    task = book.get(f"task:{name}") if name else None
+    task = topics.get(f"task:{name}") if name else None
     waiting: dict[str, Any] = task.waiting if task is not None else {}
     return waiting
 
@@ -114,12 +114,12 @@ def only_one(waiting: Mapping[str, Any]) -> str | None:
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_topics(message: WorkMessage, book: Book) -> Topics:
+def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
     return (topic_of(message.id),)
 
 
-def _weigh_ask(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    approval: Approval | None = book.get(topic_of(message.id))
+def _check_ask(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    approval: Approval | None = topics.get(topic_of(message.id))
     return () if approval is None else (id_reused(message, f"{approval.request.by} has asked for something"),)
 
 
@@ -149,20 +149,20 @@ def deadline_of(message: WorkMessage) -> float | None:
 # --- answering --------------------------------------------------------------------------------------------------------
 
 
-def _answer_belongs(message: WorkMessage, book: Book) -> Topics:
-    name = meant(message, book)
+def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    name = meant(message, topics)
     topic = topic_of(name) if name is not None else ""
-    return (topic,) if topic in book else ()
+    return (topic,) if topic in topics else ()
 
 
-def _weigh_answer(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    name = meant(message, book)
-    approval: Approval | None = book.get(topic_of(name)) if name is not None else None
+def _check_answer(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    name = meant(message, topics)
+    approval: Approval | None = topics.get(topic_of(name)) if name is not None else None
     if approval is None:
         # An escalation may be answered with the same type.
-        if name is not None and not book.keys().isdisjoint(topics_of_step(name)):
+        if name is not None and not topics.keys().isdisjoint(topics_of_step(name)):
             return ()
-        return (_unknown(message, name, book),)
+        return (_unknown(message, name, topics),)
     request, answer = approval
     is_allowed = may_answer(message, request, answering(request, context.dialects))
     findings = () if is_allowed else (may_not(message, request),)
@@ -223,9 +223,9 @@ def _where(message: WorkMessage, name: str | None) -> str:
     return message.path("task") if message.has("task") else ROOT
 
 
-def _unknown(message: WorkMessage, name: str | None, book: Book) -> Finding:
+def _unknown(message: WorkMessage, name: str | None, topics: WorkState) -> Finding:
     code = "approval-unknown"
-    waiting = _waiting_in_task(message, book)
+    waiting = _waiting_in_task(message, topics)
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
         close, found = nearest(name, islice(reversed(waiting), LATEST_MAX)), name[: LIMITS.found_characters_max]
@@ -280,9 +280,9 @@ def _fold(state: Approval | None, message: WorkMessage) -> Any:
     return Approval(state.request, answered(message, state.request.kind))
 
 
-_ANSWER = WorkRules(_answer_belongs, _weigh_answer)
-CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_ask_topics, _weigh_ask),
+_ANSWER = WorkRules(_answer_topics, _check_answer)
+RULES: dict[str, WorkRules] = {
+    "ask": WorkRules(_ask_topics, _check_ask),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
 }

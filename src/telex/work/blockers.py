@@ -6,7 +6,7 @@ and no topic has to be read.
 
 from typing import NamedTuple
 
-from telex.work.reducer import Book, Fold, Topics, WorkRules
+from telex.work.reducer import Fold, Topics, WorkRules, WorkState
 from telex.work.view import WorkMessage
 
 KIND, ANY = "blocker", "blockers"
@@ -38,11 +38,11 @@ def topic_at(plan: str, task: str) -> str:
     return f"{KIND}:{plan}/{task}"
 
 
-def _belongs(message: WorkMessage, book: Book) -> Topics:
+def _topics(message: WorkMessage, topics: WorkState) -> Topics:
     """A progress message matters only while its own task is blocked."""
     if _holds_up(message):
-        return (topic_of(message),) if ANY in book else (topic_of(message), ANY)
-    goes_on = ANY in book and not _is_blocked(message) and book.get(topic := topic_of(message)) is not None
+        return (topic_of(message),) if ANY in topics else (topic_of(message), ANY)
+    goes_on = ANY in topics and not _is_blocked(message) and topics.get(topic := topic_of(message)) is not None
     return (topic,) if goes_on else ()
 
 
@@ -76,6 +76,6 @@ def _since(state: float | None, message: WorkMessage) -> float:
     return message.at if state is None else state
 
 
-_CHAPTER = WorkRules(_belongs)
-CHAPTERS: dict[str, WorkRules] = {"blocker": _CHAPTER, "progress": _CHAPTER, "status": _CHAPTER}
+_RULES = WorkRules(_topics)
+RULES: dict[str, WorkRules] = {"blocker": _RULES, "progress": _RULES, "status": _RULES}
 FOLDS: dict[str, Fold] = {KIND: _fold, ANY: _since}

@@ -107,7 +107,7 @@ def _stopped(place: PipelineStep) -> tuple[tuple[str, str], ...]:
 
 
 def _findings(work: Work) -> tuple[tuple[str, str], ...]:
-    """Input of the architect; the heading of an unverified answer says so."""
+    """Input of the architect; unverified answers are marked in their heading."""
     research = [
         (f"### Question {step.name.partition('.')[2]}" + ("" if step.sure else " (UNVERIFIED)"), step.answer)
         for step in work.of_kind("research")
@@ -189,7 +189,7 @@ def _titled(pattern: str, excerpts: list[Excerpt]) -> Excerpt | None:
 
 
 def _excerpts(text: str) -> Iterator[Excerpt]:
-    """Every heading with what stands under it, deeper headings included."""
+    """Every heading with its text, deeper headings included."""
     bare = _FENCE.sub(lambda fence: " " * len(fence[0]), text)
     headings = list(_HEADING.finditer(bare))
     for index, heading in enumerate(headings):

@@ -14,7 +14,7 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.roster import HUMAN, TELEX, Roster
 from telex.validation.authorization import normalised
-from telex.work.reducer import Book, Fold, RuleContext, WorkRules
+from telex.work.reducer import Fold, RuleContext, WorkRules, WorkState
 from telex.work.view import WorkMessage, id_reused
 
 KIND, CLIMB = "escalation", "climb"
@@ -30,26 +30,26 @@ def topics_of_step(id_: str) -> tuple[str, str]:
     return topic_of(id_), f"{CLIMB}:{id_}"
 
 
-def _belongs(message: WorkMessage, book: Book) -> Iterator[str]:
+def _topics(message: WorkMessage, topics: WorkState) -> Iterator[str]:
     """A further level belongs to its escalation. The bus also starts escalations, in reply to other messages."""
-    if ANY not in book:
+    if ANY not in topics:
         yield ANY
-    if _may_climb(message) and topic_of(str(message.reply_to)) in book:
+    if _may_climb(message) and topic_of(str(message.reply_to)) in topics:
         yield topic_of(str(message.reply_to))
         yield f"{CLIMB}:{message.id}"
     else:
         yield topic_of(message.id)
 
 
-def _weigh(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """The id of an open escalation must not be reused: an answer names only the id."""
     if message.sender == TELEX:
         return ()
     first, climb = topics_of_step(message.id)
     skips = _skips_a_step(message, context.roster)
-    if first not in book and climb not in book:
+    if first not in topics and climb not in topics:
         return skips
-    escalation: Escalation | None = book.get(first)
+    escalation: Escalation | None = topics.get(first)
     by = escalation.by if escalation is not None else TELEX
     return (*skips, id_reused(message, f"{by} has handed something up"))
 
@@ -106,5 +106,5 @@ def _since(state: float | None, message: WorkMessage) -> float:
     return message.at if state is None else state
 
 
-CHAPTERS: dict[str, WorkRules] = {"escalate": WorkRules(_belongs, _weigh)}
+RULES: dict[str, WorkRules] = {"escalate": WorkRules(_topics, _check)}
 FOLDS: dict[str, Fold] = {KIND: _fold, CLIMB: _climbed, ANY: _since}

@@ -123,7 +123,7 @@ def dispatch_id(work: str, step: PipelineStep, check: str = "") -> str:
 
 
 def approval_id(work: str, step: PipelineStep) -> str:
-    """`W.w1.s2.lgtm`: a step is approved once, whichever round it was in."""
+    """`W.w1.s2.lgtm`: a step is approved once, in any round."""
     return f"{work}.{step.name}.lgtm"
 
 

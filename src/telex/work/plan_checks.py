@@ -1,5 +1,8 @@
-"""Checks of a contract's patterns: those that match no path, allowed paths that are all forbidden, and paths that a
-contract of another agent allows too."""
+"""Checks of contracts, and of messages against the contracts: plan, task, dependencies, budget and files.
+
+Of a contract: patterns that match no path, allowed paths that are all forbidden, and paths that a contract of another
+agent allows too.
+"""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -36,7 +39,7 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.reducer import REJECTED, Book, RuleContext, decision_of
+from telex.work.reducer import REJECTED, RuleContext, WorkState, decision_of
 from telex.work.view import WorkMessage, id_nearly_known
 
 ANYTHING = "\ue000"  # placeholder for any file name; no pattern contains it
@@ -44,10 +47,10 @@ SHARED_MAX = 3  # findings on other contracts
 Flawed = tuple[int, str, str]  # index of a pattern in its list, the pattern, and the reason
 
 
-def check_contract(message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
+def check_contract(message: WorkMessage, topics: WorkState, context: RuleContext) -> list[Finding]:
     allowed, forbidden = message.texts("allowed"), message.texts("forbidden")
     for_nothing = _for_nothing(allowed, forbidden) if forbidden else ()
-    contracts, plan = contracts_in(book), message.text("plan")
+    contracts, plan = contracts_in(topics), message.text("plan")
     own = contracts.open.get(plan) if contracts is not None else None
     to = (*(own.to if own is not None else ()), message.to)
     nearly = _nearly_known(plan, contracts) if contracts is not None else None
@@ -139,8 +142,8 @@ def _agents(addresses: tuple[str, ...], roster: Roster) -> set[str]:
 
 
 def _shared_pattern(own: tuple[str, ...], other: tuple[str, ...]) -> int | None:
-    """The place of the first of these patterns that covers a path of the others, as far as that can be told: of two
-    patterns with wildcards only where one covers the folder of the other."""
+    """Index of the first of these patterns that covers a path of the others. Two patterns with wildcards are compared
+    by their folders only."""
     heads = _heads(own), _heads(other)
     if "" not in heads[0] and "" not in heads[1] and heads[0].isdisjoint(heads[1]):
         return None
@@ -185,44 +188,44 @@ NO_GROUND = RuleContext(0.0, Roster({}))  # without store and team
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
-def check_progress(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
-    contracts = contracts_in(book)
+def check_progress(message: WorkMessage, topics: WorkState, context: RuleContext) -> Sequence[Finding]:
+    contracts = contracts_in(topics)
     if contracts is None:
         return ()
-    plan = plan_in(book, message.text("plan"))
+    plan = plan_in(topics, message.text("plan"))
     if plan is None:
         unknown = _plan_unknown(message, contracts)
-        return [unknown, *_files(message, _own(message, book, contracts), context)]
+        return [unknown, *_files(message, _own(message, topics, contracts), context)]
     words = plan.revisions[-1].words
     findings = []
     if message.text("task") not in words.tasks:
         findings.append(_task_not_in_plan(message, plan))
     if words.depends_on:
-        findings += _dependencies(message, plan, book, context.limits.findings_max)
+        findings += _dependencies(message, plan, topics, context.limits.findings_max)
     if words.budget is not None and not _can_be_spent(_tokens(message), plan.spent, words.budget):
         findings.append(_budget_spent(message, plan, words.budget))
     return [*findings, *_files(message, [plan], context), *_conditions(plan)]
 
 
-def check_close(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
-    if plan_in(book, message.text("plan")) is not None:
+def check_close(message: WorkMessage, topics: WorkState, context: RuleContext) -> Sequence[Finding]:
+    if plan_in(topics, message.text("plan")) is not None:
         return ()
-    contracts = contracts_in(book)
+    contracts = contracts_in(topics)
     return (_plan_unknown(message, contracts),) if contracts is not None else ()
 
 
-def check_files(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
+def check_files(message: WorkMessage, topics: WorkState, context: RuleContext) -> Sequence[Finding]:
     """Files of a submission or a commit, under its task's plan or the contracts of its sender."""
-    contracts = contracts_in(book)
+    contracts = contracts_in(topics)
     if contracts is None or not message.texts("files"):
         return ()
-    plan = meant(message, book)
-    plans = [plan] if plan is not None else _own(message, book, contracts)
+    plan = meant(message, topics)
+    plans = [plan] if plan is not None else _own(message, topics, contracts)
     return [*_files(message, plans, context), *(note for plan in plans for note in _conditions(plan))]
 
 
-def _own(message: WorkMessage, book: Book, contracts: ContractIndex) -> list[Plan]:
-    return open_plans(book, covering(contracts, message.sender, message.role))
+def _own(message: WorkMessage, topics: WorkState, contracts: ContractIndex) -> list[Plan]:
+    return open_plans(topics, covering(contracts, message.sender, message.role))
 
 
 def _plan_unknown(message: WorkMessage, contracts: ContractIndex) -> Finding:
@@ -243,11 +246,11 @@ def _task_not_in_plan(message: WorkMessage, plan: Plan) -> Finding:
     return Finding("task-not-in-plan", path, say, expected=expected, found=short(task), nearest=close)
 
 
-def _dependencies(message: WorkMessage, plan: Plan, book: Book, limit: int) -> list[Finding]:
+def _dependencies(message: WorkMessage, plan: Plan, topics: WorkState, limit: int) -> list[Finding]:
     """Plans that have to be complete first."""
     findings: list[Finding] = []
     for name in dict.fromkeys(plan.revisions[-1].words.depends_on):
-        other = plan_in(book, name)
+        other = plan_in(topics, name)
         if other is not None and other.is_complete:
             continue
         if len(findings) == limit:
@@ -372,21 +375,21 @@ def asking_type(dialect: Dialect | None) -> MessageType | None:
 # --- approvals and reviews --------------------------------------------------------------------------------------------
 
 
-def check_request(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    contracts = contracts_in(book)
-    if contracts is None or not widens(message) or meant(message, book) is not None:
+def check_request(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    contracts = contracts_in(topics)
+    if contracts is None or not widens(message) or meant(message, topics) is not None:
         return ()
-    return (_plan_not_clear(message, book, contracts),)
+    return (_plan_not_clear(message, topics, contracts),)
 
 
-def _plan_not_clear(message: WorkMessage, book: Book, contracts: ContractIndex) -> Finding:
-    among = [plan.id for plan in _own(message, book, contracts)] or [*contracts.closed, *contracts.open]
+def _plan_not_clear(message: WorkMessage, topics: WorkState, contracts: ContractIndex) -> Finding:
+    among = [plan.id for plan in _own(message, topics, contracts)] or [*contracts.closed, *contracts.open]
     say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
     return Finding("plan-not-clear", message.path("task"), say, "warning", found=message.text("task"))
 
 
-def check_answer(message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
-    plan = asked_plan(message, book) if decision_of(message) != REJECTED else None
+def check_answer(message: WorkMessage, topics: WorkState, context: RuleContext) -> Sequence[Finding]:
+    plan = asked_plan(message, topics) if decision_of(message) != REJECTED else None
     if plan is None:
         return ()
     patterns = message.texts("modifications")
@@ -411,8 +414,8 @@ def _widens_nothing(message: WorkMessage, plan: Plan) -> Finding:
     return Finding(code, ROOT, say, "warning", "path patterns")
 
 
-def check_review(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    plan: Plan | None = book.get(topic_of(message.text("plan")))
+def check_review(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    plan: Plan | None = topics.get(topic_of(message.text("plan")))
     if plan is None or plan.cycle == 0:
         return ()
     cycle = message.get("cycle")

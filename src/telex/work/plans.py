@@ -42,7 +42,7 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.reducer import Book, Fold, Topics, WorkRules, for_dispatches
+from telex.work.reducer import Fold, Topics, WorkRules, WorkState, for_dispatches
 from telex.work.view import WorkMessage
 
 COMPLETE = "complete"
@@ -56,13 +56,13 @@ def _own_topic(message: WorkMessage) -> str:
     return topic_of(message.text("plan"))
 
 
-def _contract_topics(message: WorkMessage, book: Book) -> Topics:
+def _contract_topics(message: WorkMessage, topics: WorkState) -> Topics:
     return (CONTRACTS, _own_topic(message))
 
 
-def _progress_belongs(message: WorkMessage, book: Book) -> Topics:
+def _progress_topics(message: WorkMessage, topics: WorkState) -> Topics:
     """Most reports change nothing; those do not belong to the topic and can be pruned."""
-    plan = plan_in(book, message.text("plan")) if contracts_in(book) is not None else None
+    plan = plan_in(topics, message.text("plan")) if contracts_in(topics) is not None else None
     if plan is None or not (
         message.get("status") == COMPLETE or message.get("tokens") or message.text("task") in plan.done
     ):
@@ -70,22 +70,22 @@ def _progress_belongs(message: WorkMessage, book: Book) -> Topics:
     return (topic_of(plan.id),)
 
 
-def _close_topics(message: WorkMessage, book: Book) -> Topics:
-    plan = plan_in(book, message.text("plan"))
+def _close_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = plan_in(topics, message.text("plan"))
     return (CONTRACTS, topic_of(plan.id)) if plan is not None and plan.is_open else ()
 
 
-def _review_topics(message: WorkMessage, book: Book) -> Topics:
+def _review_topics(message: WorkMessage, topics: WorkState) -> Topics:
     return (_own_topic(message),)
 
 
-def _ask_belongs(message: WorkMessage, book: Book) -> Topics:
-    plan = meant(message, book) if widens(message) else None
+def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = meant(message, topics) if widens(message) else None
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
-def _answer_belongs(message: WorkMessage, book: Book) -> Topics:
-    plan = asked_plan(message, book)
+def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = asked_plan(message, topics)
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
@@ -227,13 +227,13 @@ def _drop_oldest(asks: dict[str, Any]) -> None:
         del asks[next(iter(asks))]
 
 
-_ANSWER = WorkRules(_answer_belongs, check_answer)
-CHAPTERS: dict[str, WorkRules] = {
+_ANSWER = WorkRules(_answer_topics, check_answer)
+RULES: dict[str, WorkRules] = {
     "contract": WorkRules(_contract_topics, check_contract),
-    "progress": WorkRules(_progress_belongs, check_progress),
+    "progress": WorkRules(_progress_topics, check_progress),
     "close": WorkRules(_close_topics, check_close),
     "review": WorkRules(_review_topics, check_review),
-    "ask": WorkRules(_ask_belongs, check_request),
+    "ask": WorkRules(_ask_topics, check_request),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
     "commit": WorkRules(check=check_files),

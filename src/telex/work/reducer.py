@@ -19,9 +19,9 @@ from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
-from telex.work.view import CHAPTERS, FOLDS, IN_PLACE, WorkMessage, work_message_from_log
+from telex.work.view import FOLDS, IN_PLACE, RULES, WorkMessage, work_message_from_log
 
-Book = Mapping[str, Any]  # topic → its state; a topic without messages is absent
+WorkState = Mapping[str, Any]  # topic → its state; a topic without messages is absent
 Topics = Iterable[str]
 
 
@@ -55,9 +55,9 @@ class WorkRules(NamedTuple):
     """The rules of one module for one action, as functions of the message and the work state."""
 
     # Topics whose state the message changes.
-    topics_changed: Callable[[WorkMessage, Book], Topics] = nothing
-    check: Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]] = nothing
-    follow_ups: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
+    topics_changed: Callable[[WorkMessage, WorkState], Topics] = nothing
+    check: Callable[[WorkMessage, WorkState, RuleContext], Iterable[Finding]] = nothing
+    follow_ups: Callable[[WorkMessage, WorkState, RuleContext], Iterable[DraftMessage]] = nothing
 
 
 Fold = Callable[[Any, WorkMessage], Any]  # (state or None, message that belongs to the topic) → state
@@ -84,31 +84,32 @@ def topic_of_request(request_id: str) -> str:
 def for_dispatches(answer: WorkRules) -> WorkRules:
     """Rules of an answer for a dispatch that answers a request. In signal-md, dispatches are the only answers."""
 
-    def belongs(message: WorkMessage, book: Book) -> Topics:
-        return answer.topics_changed(message, book) if _decides(message, book) and _was_asked(message, book) else ()
+    def changed(message: WorkMessage, topics: WorkState) -> Topics:
+        counts = _decides(message, topics) and _was_asked(message, topics)
+        return answer.topics_changed(message, topics) if counts else ()
 
-    def weigh(message: WorkMessage, book: Book, context: RuleContext) -> Iterable[Finding]:
-        return answer.check(message, book, context) if _decides(message, book) else ()
+    def check(message: WorkMessage, topics: WorkState, context: RuleContext) -> Iterable[Finding]:
+        return answer.check(message, topics, context) if _decides(message, topics) else ()
 
-    return WorkRules(belongs, nothing if answer.check is nothing else weigh)
+    return WorkRules(changed, nothing if answer.check is nothing else check)
 
 
 def _may_decide(message: WorkMessage) -> bool:
     return message.reply_to is not None and message.has("decision")
 
 
-def _decides(message: WorkMessage, book: Book) -> bool:
+def _decides(message: WorkMessage, topics: WorkState) -> bool:
     """Whether it replies to a request and is sent to the agent that asked: another request may have the same id."""
-    asked = book.get(topic_of_request(message.reply_to or "")) if _may_decide(message) else None
+    asked = topics.get(topic_of_request(message.reply_to or "")) if _may_decide(message) else None
     if asked is None:
         return False
     heard_by = message.inboxes or (normal_address(message.to),)
     return not {asked.request.by, ONE_OF_ROLE + asked.request.role}.isdisjoint(heard_by)
 
 
-def _was_asked(message: WorkMessage, book: Book) -> bool:
+def _was_asked(message: WorkMessage, topics: WorkState) -> bool:
     """Older logs may have decisions of agents that were not asked."""
-    request = book[topic_of_request(message.reply_to or "")].request
+    request = topics[topic_of_request(message.reply_to or "")].request
     asked = {HUMAN, *(request.inboxes or (normal_address(request.to),))}
     return message.sender != request.by and not asked.isdisjoint(
         {message.sender, message.role, ONE_OF_ROLE + message.role}
@@ -116,17 +117,17 @@ def _was_asked(message: WorkMessage, book: Book) -> bool:
 
 
 @cache
-def rules_for(deed: str) -> tuple[WorkRules, ...]:
-    modules = [import_module(f"telex.work.{name}") for name in CHAPTERS.get(deed, ())]
-    return tuple(module.CHAPTERS[deed] for module in modules)
+def rules_for(action: str) -> tuple[WorkRules, ...]:
+    modules = [import_module(f"telex.work.{name}") for name in RULES.get(action, ())]
+    return tuple(module.RULES[action] for module in modules)
 
 
 class ActionRules(NamedTuple):
     """The rules of one action, without empty ones."""
 
-    checks: tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]], ...]
-    topics_changed: tuple[Callable[[WorkMessage, Book], Topics], ...]
-    follow_ups: tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]], ...]
+    checks: tuple[Callable[[WorkMessage, WorkState, RuleContext], Iterable[Finding]], ...]
+    topics_changed: tuple[Callable[[WorkMessage, WorkState], Topics], ...]
+    follow_ups: tuple[Callable[[WorkMessage, WorkState, RuleContext], Iterable[DraftMessage]], ...]
 
 
 @cache
@@ -149,29 +150,28 @@ def kind_of(topic: str) -> str:
     return topic.partition(":")[0]
 
 
-def topics_changed(message: WorkMessage, book: Book) -> tuple[str, ...]:
+def topics_changed(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     for changed in action_rules(message.action).topics_changed:
-        if topics := changed(message, book):
-            found = (*found, *topics)
+        found = (*found, *changed(message, topics))
     return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
-def check_rules(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def check_rules(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     found: tuple[Finding, ...] = ()
     for check in action_rules(message.action).checks:
-        if findings := check(message, book, context):
+        if findings := check(message, topics, context):
             found = (*found, *findings)
     return found
 
 
-def stopping(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
+def stopping(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Member, ...]:
     """The members that stop with this message."""
     if message.action != "stopped":
         return ()
     from telex.work.shutdown import parts
 
-    return parts(message, book, context)
+    return parts(message, topics, context)
 
 
 def fold(topic: str, state: Any, message: WorkMessage) -> Any:
@@ -196,13 +196,13 @@ def copy_state(topic: str, state: Any) -> Any:
 
 def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
     """The work state, folded from all events."""
-    book: dict[str, Any] = {}
+    topics: dict[str, Any] = {}
     for event, message in events:
-        write(book, event, message, dialects)
-    return book
+        write(topics, event, message, dialects)
+    return topics
 
 
-def write(book: dict[str, Any], event: Event, message: Message | None, dialects: Mapping[str, Dialect]) -> None:
+def write(topics: dict[str, Any], event: Event, message: Message | None, dialects: Mapping[str, Dialect]) -> None:
     """Fold an event into the work state, in place. Only accepted messages change it."""
     if event.kind != "accepted" or message is None or message.dialect is None:
         return
@@ -210,8 +210,8 @@ def write(book: dict[str, Any], event: Event, message: Message | None, dialects:
     work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
     if work_message is None:
         return
-    for topic in topics_changed(work_message, book):
-        book[topic] = fold_in_place(topic, book.get(topic), work_message)
+    for topic in topics_changed(work_message, topics):
+        topics[topic] = fold_in_place(topic, topics.get(topic), work_message)
 
 
 NOTHING: Tree = {}

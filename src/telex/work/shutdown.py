@@ -26,35 +26,35 @@ from telex.model.shutdown import (
     ShutdownState,
 )
 from telex.model.suggestion import LATEST_MAX, nearest
-from telex.work.reducer import Book, Fold, RuleContext, WorkRules
+from telex.work.reducer import Fold, RuleContext, WorkRules, WorkState
 from telex.work.view import WorkMessage, id_reused
 
 
-def _belongs(message: WorkMessage, book: Book) -> tuple[str, ...]:
-    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
-    return (TOPIC,) if message.action == "stop" or shutdown_state.call(message.text("request")) is not None else ()
+def _topics(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
+    state: ShutdownState = topics.get(TOPIC, NO_SHUTDOWNS)
+    return (TOPIC,) if message.action == "stop" or state.call(message.text("request")) is not None else ()
 
 
 def _fold(state: ShutdownState | None, message: WorkMessage) -> ShutdownState:
     """Written in place: there may be thousands of requests."""
-    shutdown_state = ShutdownState([], {}, {}) if state is None else state
+    state = ShutdownState([], {}, {}) if state is None else state
     if message.action == "stop":
-        _add(shutdown_state, message)
-        return shutdown_state
+        _add(state, message)
+        return state
     request = message.text("request")
-    call = shutdown_state.call(request)
+    call = state.call(request)
     if call is not None:
         answer = ShutdownAnswer(
             message.id, message.at, message.get("approved") is True, message.text("status"), message.text("pending")
         )
         answers = {**call.answers, message.sender: answer}
-        shutdown_state.calls[shutdown_state.places[request]] = call._replace(answers=answers)
-    return shutdown_state
+        state.calls[state.places[request]] = call._replace(answers=answers)
+    return state
 
 
-def _add(shutdown_state: ShutdownState, message: WorkMessage) -> None:
-    asked, place = message.inboxes or (message.to,), len(shutdown_state.calls)
-    shutdown_state.calls.append(
+def _add(state: ShutdownState, message: WorkMessage) -> None:
+    asked, place = message.inboxes or (message.to,), len(state.calls)
+    state.calls.append(
         ShutdownRequest(
             message.id,
             message.sender,
@@ -66,9 +66,9 @@ def _add(shutdown_state: ShutdownState, message: WorkMessage) -> None:
             answers={},
         )
     )
-    shutdown_state.places[message.id] = place
+    state.places[message.id] = place
     for inbox in asked:
-        shutdown_state.latest[inbox] = place
+        state.latest[inbox] = place
 
 
 def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:
@@ -76,48 +76,48 @@ def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:
     return not set(call.asked).isdisjoint(inboxes_of(member, roster))
 
 
-def open_call(shutdown_state: ShutdownState, member: Member, roster: Roster) -> ShutdownRequest | None:
+def open_call(state: ShutdownState, member: Member, roster: Roster) -> ShutdownRequest | None:
     """The last request since the member joined, if it has not answered that."""
-    last = shutdown_state.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
+    last = state.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
     return last if last is not None and member.name not in last.answers else None
 
 
-def _weigh_call(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
-    call = shutdown_state.call(message.id)
+def _check_call(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    state: ShutdownState = topics.get(TOPIC, NO_SHUTDOWNS)
+    call = state.call(message.id)
     return (id_reused(message, f"{call.by} has asked the team to shut down"),) if call is not None else ()
 
 
-def _weigh_answer(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
+def _check_answer(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    state: ShutdownState = topics.get(TOPIC, NO_SHUTDOWNS)
     member = context.roster.find(message.sender) or Member(message.sender, message.role)
-    call = shutdown_state.call(message.text("request"))
+    call = state.call(message.text("request"))
     if call is None or not was_asked(call, member, context.roster):
-        return (_not_asked(message, shutdown_state, member, context.roster),)
+        return (_not_asked(message, state, member, context.roster),)
     answer = call.answers.get(message.sender)
     if answer is not None and answer.approved:
-        return (_answered(message, call, shutdown_state, member, context.roster),)
+        return (_answered(message, call, state, member, context.roster),)
     return ()
 
 
-def _not_asked(message: WorkMessage, shutdown_state: ShutdownState, member: Member, roster: Roster) -> Finding:
+def _not_asked(message: WorkMessage, state: ShutdownState, member: Member, roster: Roster) -> Finding:
     code, path = "shutdown-not-asked", message.path("request")
     found = message.text("request")[: LIMITS.found_characters_max]
-    waits = open_call(shutdown_state, member, roster)
+    waits = open_call(state, member, roster)
     if waits is not None:
         asked = f"which {waits.by} has asked {message.sender} with"
         say = f"Name {waits.id}, {asked}: there is no other request to shut down."
         return Finding(code, path, say, expected=waits.id, found=found, nearest=waits.id)
-    own = [call.id for call in shutdown_state.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
+    own = [call.id for call in state.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
     sender = message.sender
     say = f"Take the id of a request to shut down that was sent to {sender}, or go on: it was not asked with this."
     return Finding(code, path, say, found=found, nearest=nearest(found, own))
 
 
 def _answered(
-    message: WorkMessage, call: ShutdownRequest, shutdown_state: ShutdownState, member: Member, roster: Roster
+    message: WorkMessage, call: ShutdownRequest, state: ShutdownState, member: Member, roster: Roster
 ) -> Finding:
-    waits = open_call(shutdown_state, member, roster)
+    waits = open_call(state, member, roster)
     meant = waits.id if waits is not None else None
     other = f"Name {meant} instead" if meant is not None else "Leave it at that"
     say = f"{other}: {message.sender} has agreed to {call.id} before, and shuts down once."
@@ -125,7 +125,7 @@ def _answered(
     return Finding("shutdown-answered", path, say, expected=meant, found=call.id, nearest=meant)
 
 
-def parts(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
+def parts(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Member, ...]:
     """Members that stop with this message."""
     member = context.roster.find(message.sender)
     if message.get("approved") is not True or member is None:
@@ -133,10 +133,7 @@ def parts(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Membe
     return (member._replace(stopped_at=context.now),)
 
 
-CHAPTERS: dict[str, WorkRules] = {
-    "stop": WorkRules(_belongs, _weigh_call),
-    "stopped": WorkRules(_belongs, _weigh_answer),
-}
+RULES: dict[str, WorkRules] = {"stop": WorkRules(_topics, _check_call), "stopped": WorkRules(_topics, _check_answer)}
 FOLDS: dict[str, Fold] = {TOPIC: _fold}
 
 
@@ -150,11 +147,11 @@ def members_to_stop(roster: Roster, asker: str, also: Container[str] = ()) -> li
     ]
 
 
-def shutdown_progress(shutdown_state: ShutdownState, member: Member, roster: Roster) -> MemberShutdown:
+def shutdown_progress(state: ShutdownState, member: Member, roster: Roster) -> MemberShutdown:
     """Progress of a member. One that joined again after it agreed has to be asked again."""
     if member.joined_at is None:
         return MemberShutdown(member, "not seen")
-    reached = shutdown_requests_to(shutdown_state, member, roster)
+    reached = shutdown_requests_to(state, member, roster)
     last = reached[0] if reached else None
     # The answer to an earlier request counts too.
     answers = [call.answers[member.name] for call in reached if member.name in call.answers]
@@ -170,19 +167,19 @@ def shutdown_progress(shutdown_state: ShutdownState, member: Member, roster: Ros
     return MemberShutdown(member, "refused" if member.name in last.answers else "silent", last, answer)
 
 
-def shutdown_requests_to(shutdown_state: ShutdownState, member: Member, roster: Roster) -> list[ShutdownRequest]:
+def shutdown_requests_to(state: ShutdownState, member: Member, roster: Roster) -> list[ShutdownRequest]:
     """Requests to the member since it joined, the last one first."""
     since = member.joined_at or 0.0
-    return [call for call in reversed(shutdown_state.calls) if call.at >= since and was_asked(call, member, roster)]
+    return [call for call in reversed(state.calls) if call.at >= since and was_asked(call, member, roster)]
 
 
-def in_progress(shutdown_state: ShutdownState, roster: Roster) -> Iterator[MemberShutdown]:
+def in_progress(state: ShutdownState, roster: Roster) -> Iterator[MemberShutdown]:
     """Members that were asked and have not left."""
     for member in roster.members.values():
         if member.left_at is None and member.joined_at is not None:
-            member_shutdown = shutdown_progress(shutdown_state, member, roster)
-            if member_shutdown.call is not None and member_shutdown.call.by != member.name:
-                yield member_shutdown
+            agent = shutdown_progress(state, member, roster)
+            if agent.call is not None and agent.call.by != member.name:
+                yield agent
 
 
 ENDS = UNSETTLED | {"approved"}
@@ -192,26 +189,13 @@ def shutdown_report(
     asker: Member, team: str, reason: str, agents: Sequence[MemberShutdown], now: float
 ) -> NewMessage | None:
     """Report to the agent that asked for the shutdown. None: every membership has ended."""
-    gone = [
-        member_shutdown
-        for member_shutdown in agents
-        if member_shutdown.state in ENDS and member_shutdown.member.left_at is None
-    ]
+    gone = [agent for agent in agents if agent.state in ENDS and agent.member.left_at is None]
     if not gone:
         return None
-    who = json.dumps(
-        sorted((member_shutdown.member.name, member_shutdown.member.joined_at or 0.0) for member_shutdown in gone)
-    )
+    who = json.dumps(sorted((agent.member.name, agent.member.joined_at or 0.0) for agent in gone))
     raw = _words(team, reason, asker, agents).encode("utf-8", "backslashreplace")
-    forced = [member_shutdown.member.name for member_shutdown in gone if member_shutdown.state in UNSETTLED]
-    detail = _json(
-        {
-            "team": team,
-            "reason": reason,
-            "members": [member_shutdown.member.name for member_shutdown in gone],
-            "forced": forced,
-        }
-    )
+    forced = [agent.member.name for agent in gone if agent.state in UNSETTLED]
+    detail = _json({"team": team, "reason": reason, "members": [agent.member.name for agent in gone], "forced": forced})
     over = (asker._replace(seen_at=now), Event(0, now, "dissolved", asker.name, detail=detail))
     return NewMessage(
         id=f"dissolved-{digest_of(who.encode()).hex()[:32]}",
@@ -227,37 +211,25 @@ def shutdown_report(
         digest=digest_of(raw),
         raw=raw,
         inboxes=(asker.name,),
-        work_change=WorkChange(members=(*(_gone(member_shutdown, asker, now) for member_shutdown in gone), over)),
+        work_change=WorkChange(members=(*(_gone(agent, asker, now) for agent in gone), over)),
     )
 
 
-def _gone(member_shutdown: MemberShutdown, asker: Member, now: float) -> tuple[Member, Event]:
-    member = member_shutdown.member._replace(left_at=now, stopped_at=member_shutdown.member.stopped_at or now)
-    if member_shutdown.state not in UNSETTLED:
+def _gone(agent: MemberShutdown, asker: Member, now: float) -> tuple[Member, Event]:
+    member = agent.member._replace(left_at=now, stopped_at=agent.member.stopped_at or now)
+    if agent.state not in UNSETTLED:
         return member, Event(0, now, "left", member.name)
-    detail = _json({"by": asker.name, "was": member_shutdown.state})
+    detail = _json({"by": asker.name, "was": agent.state})
     return member, Event(0, now, "forced", member.name, detail=detail)
 
 
 def _words(team: str, reason: str, asker: Member, agents: Iterable[MemberShutdown]) -> str:
     lines = [f"# {team} is dissolved", "", f"Asked by {asker.name}: {reason}.", ""]
-    for member_shutdown in agents:
-        state = (
-            f"{member_shutdown.state}, stopped all the same"
-            if member_shutdown.state in UNSETTLED
-            else member_shutdown.state
-        )
-        status = (
-            f", {member_shutdown.answer.status}"
-            if member_shutdown.answer is not None and member_shutdown.answer.status
-            else ""
-        )
-        pending = (
-            f": {member_shutdown.answer.pending}"
-            if member_shutdown.answer is not None and member_shutdown.answer.pending
-            else ""
-        )
-        lines.append(f"- {member_shutdown.member.name} ({member_shutdown.member.role}): {state}{status}{pending}")
+    for agent in agents:
+        state = f"{agent.state}, stopped all the same" if agent.state in UNSETTLED else agent.state
+        status = f", {agent.answer.status}" if agent.answer is not None and agent.answer.status else ""
+        pending = f": {agent.answer.pending}" if agent.answer is not None and agent.answer.pending else ""
+        lines.append(f"- {agent.member.name} ({agent.member.role}): {state}{status}{pending}")
     return "\n".join(lines) + "\n"
 
 

@@ -30,7 +30,7 @@ from telex.work.pipeline import (
     is_work_id,
     was_sent,
 )
-from telex.work.reducer import Book, Fold, RuleContext, WorkRules
+from telex.work.reducer import Fold, RuleContext, WorkRules, WorkState
 from telex.work.view import WorkMessage, id_reused
 
 ANSWERS: dict[str, Part] = {
@@ -49,23 +49,23 @@ def topic_of(message: WorkMessage) -> str | None:
     return f"work:{id_}" if id_ and is_work_id(id_) else None
 
 
-def _signal_belongs(message: WorkMessage, book: Book) -> tuple[str, ...]:
+def _signal_topics(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
     """Signals that change nothing belong too, since they are listed; those of an unknown work do not."""
     topic = topic_of(message)
-    return (topic,) if topic is not None and topic in book and message.type.name in ANSWERS else ()
+    return (topic,) if topic is not None and topic in topics and message.type.name in ANSWERS else ()
 
 
-def _dispatch_belongs(message: WorkMessage, book: Book) -> tuple[str, ...]:
+def _dispatch_topics(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
     topic = topic_of(message)
     if topic is None:
         return ()
-    work: Work | None = book.get(topic)
+    work: Work | None = topics.get(topic)
     return (topic,) if _after_dispatch(work, message) is not None else ()
 
 
-def _weigh(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """A late signal is never refused: its sender gets a warning that it changes nothing."""
-    work: Work | None = book.get(topic_of(message) or "")
+    work: Work | None = topics.get(topic_of(message) or "")
     if work is None or message.type.name not in ANSWERS:
         return ()
     answer = answer_of(message)
@@ -88,9 +88,9 @@ def _no_effect(message: WorkMessage, say: str, waited: list[str]) -> Finding:
     return finding._replace(expected=expected, found=message.reply_to)
 
 
-def _weigh_dispatch(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check_dispatch(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """Two orchestrators of one work compute the same dispatch: only the first is accepted."""
-    work: Work | None = book.get(topic_of(message) or "")
+    work: Work | None = topics.get(topic_of(message) or "")
     if work is None or not was_sent(work, message.id):
         return ()
     return (id_reused(message, f"this dispatch of {work.id} has been sent"),)
@@ -167,8 +167,8 @@ def _truth(message: WorkMessage, name: str) -> bool | None:
     return scalars.TRUTH.get(found) if isinstance(found, str) else found if isinstance(found, bool) else None
 
 
-CHAPTERS: dict[str, WorkRules] = {
-    "signal": WorkRules(_signal_belongs, _weigh),
-    "dispatch": WorkRules(_dispatch_belongs, _weigh_dispatch),
+RULES: dict[str, WorkRules] = {
+    "signal": WorkRules(_signal_topics, _check),
+    "dispatch": WorkRules(_dispatch_topics, _check_dispatch),
 }
 FOLDS: dict[str, Fold] = {"work": fold}

@@ -1,6 +1,6 @@
 """Analysis of stalled work, with the command that would resolve each case.
 
-From who waits for whom: knots of agents that wait for each other, approvals that no member may give, messages that no
+From the graph of waits: cycles of agents that wait for each other, approvals that no member may give, messages that no
 agent reads, and the agent that most others wait for. Unread messages alone are no wait: a note asks for nothing.
 """
 

@@ -28,12 +28,12 @@ from telex.model.task_states import (
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
 from telex.work.reducer import (
     REJECTED,
-    Book,
     DraftMessage,
     Fold,
     RuleContext,
     Topics,
     WorkRules,
+    WorkState,
     decision_of,
     for_dispatches,
 )
@@ -114,37 +114,37 @@ def machine_of(context: RuleContext) -> TaskStateMachine:
     return task_state_machine
 
 
-def _own_topic(message: WorkMessage, book: Book) -> Topics:
+def _own_topic(message: WorkMessage, topics: WorkState) -> Topics:
     return task_topic(message)
 
 
-def _known(message: WorkMessage, book: Book) -> Task:
+def _known(message: WorkMessage, topics: WorkState) -> Task:
     name = message.text("task")
-    task: Task | None = book.get(f"task:{name}") if name else None
+    task: Task | None = topics.get(f"task:{name}") if name else None
     return task or new_task(name)
 
 
-def _weigh_id(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check_id(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """A new task whose id differs from a known one by case or blanks only."""
     name = message.text("task")
-    if not name or f"task:{name}" in book:
+    if not name or f"task:{name}" in topics:
         return ()
     bare = name.strip()
-    known = next((one for one in (bare, bare.upper(), bare.lower()) if one != name and f"task:{one}" in book), None)
+    known = next((one for one in (bare, bare.upper(), bare.lower()) if one != name and f"task:{one}" in topics), None)
     return (id_nearly_known(message, "task", known),) if known else ()
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _weigh_move(message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
-    task, machine = _known(message, book), machine_of(context)
+def _check_move(message: WorkMessage, topics: WorkState, context: RuleContext) -> list[Finding]:
+    task, machine = _known(message, topics), machine_of(context)
     stands = standing(machine, task.steps)
     claimed, wanted = state_name(message.text("came_from")), state_name(message.text("goes_to"))
     at_its_word = not stands.placed and claimed in machine.states
     state = claimed if at_its_word else stands.state
     there = moves(machine, stands, state)
-    findings = [*_weigh_id(message, book, context)]
+    findings = [*_check_id(message, topics, context)]
     if claimed != state:
         findings.append(_elsewhere(message, task.id, state))
     if wanted not in there:
@@ -185,20 +185,20 @@ def _status_of(message: WorkMessage) -> str:
     return message.text("status").casefold()
 
 
-def _status_topic(message: WorkMessage, book: Book) -> Topics:
+def _status_topic(message: WorkMessage, topics: WorkState) -> Topics:
     """Reports that change what is known of the task: a repeated one does not, unless it counts as a failure."""
-    status, reported = _status_of(message), _known(message, book).reported
+    status, reported = _status_of(message), _known(message, topics).reported
     same = reported is not None and (reported.status, reported.by) == (status, message.sender)
     return task_topic(message) if status in REPORTED and (not same or status == "failed") else ()
 
 
-def _quality_topic(message: WorkMessage, book: Book) -> Topics:
+def _quality_topic(message: WorkMessage, topics: WorkState) -> Topics:
     return task_topic(message) if _status_of(message) == "passed" else ()
 
 
-def _escalation(message: WorkMessage, book: Book, context: RuleContext) -> Iterator[DraftMessage]:
+def _escalation(message: WorkMessage, topics: WorkState, context: RuleContext) -> Iterator[DraftMessage]:
     """The failure that reaches the limit of a state is escalated, once."""
-    task, machine = _known(message, book), machine_of(context)
+    task, machine = _known(message, topics), machine_of(context)
     if not task.steps or task.steps[-1].id != message.id:
         return
     stands = standing(machine, task.steps)
@@ -256,15 +256,15 @@ def _history(type_: MessageType, failed: Sequence[TaskStep]) -> list[dict[str, A
 # --- what was asked about it ------------------------------------------------------------------------------------------
 
 
-def _answered_topics(message: WorkMessage, book: Book) -> Topics:
-    """The task that the request is about, whichever one the answer names."""
-    name = meant(message, book)
-    found = book.get(topic_of(name)) if name is not None else None
+def _answered_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    """The task of the request, even if the answer names another one."""
+    name = meant(message, topics)
+    found = topics.get(topic_of(name)) if name is not None else None
     return (f"task:{found.request.task}",) if found is not None and found.request.task else ()
 
 
-def _weigh_commit(message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    task, ref = _known(message, book), message.text("approval")
+def _check_commit(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    task, ref = _known(message, topics), message.text("approval")
     if task.is_approval(ref, message.sender):
         return ()
     return (_none_of_this_task(message, task, ref),)
@@ -350,15 +350,15 @@ def _answer(task: Task, message: WorkMessage) -> None:
 
 
 _ANSWER = WorkRules(_answered_topics)
-CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_own_topic, _weigh_id),
+RULES: dict[str, WorkRules] = {
+    "ask": WorkRules(_own_topic, _check_id),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
-    "commit": WorkRules(check=_weigh_commit),
-    "assign": WorkRules(_own_topic, _weigh_id),
-    "status": WorkRules(_status_topic, _weigh_id, _escalation),
+    "commit": WorkRules(check=_check_commit),
+    "assign": WorkRules(_own_topic, _check_id),
+    "status": WorkRules(_status_topic, _check_id, _escalation),
     "quality": WorkRules(_quality_topic),
-    "move": WorkRules(_own_topic, _weigh_move, _escalation),
+    "move": WorkRules(_own_topic, _check_move, _escalation),
     "escalate": WorkRules(),
 }
 FOLDS: dict[str, Fold] = {"task": _fold}

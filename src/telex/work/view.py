@@ -20,7 +20,7 @@ from telex.model.message import Message
 
 # The modules with the rules of an action. They are imported at its first message, since a cold start pays for each
 # import and most teams use few of them.
-CHAPTERS: dict[str, tuple[str, ...]] = {
+RULES: dict[str, tuple[str, ...]] = {
     "contract": ("plans",),
     "close": ("plans",),
     "progress": ("plans", "blockers"),
@@ -86,7 +86,7 @@ UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team wi
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
 
 
-ROUTE_KEY = "$route"  # in a tree: what the body says, no field of the message
+ROUTE_KEY = "$route"  # in a tree: a value of the body, no field of the message
 
 
 class WorkMessage(NamedTuple):
@@ -150,7 +150,7 @@ def work_message_from_log(message: Message, event: Event | None, dialect: Dialec
     """A message from the log. None: it has no work action, or a lenient team stored it with a refusal, so it changes
     nothing."""
     type_ = dialect.types.get(message.type or "")
-    if type_ is None or type_.action not in CHAPTERS or message.refused:
+    if type_ is None or type_.action not in RULES or message.refused:
         return None
     text = event.detail if event is not None else None
     # Most details hold only a duration, and parsing them is a third of the cost of folding.

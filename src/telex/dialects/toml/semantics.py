@@ -121,7 +121,7 @@ class _SemanticsReader:
         if semantics.body is not None:
             terms[semantics.body] = BODY_KEY
         said = {*terms, *semantics.means}
-        # An answer is always checked: a reader may get it as an approval, whatever else the type stands for.
+        # An answer is always checked: a reader may get it as an approval, even if it is the second intent.
         intents = sorted(self.intents, key=lambda intent: intent != "answer")
         works = (work for intent in intents for work in WORK.get(intent, ()))
         work = next((work for work in works if said.issuperset(work.needs)), None)
@@ -217,7 +217,7 @@ class _SemanticsReader:
             return None
         return term
 
-    # --- says: terms and their fields ---------------------------------------------------------------------------------
+    # --- terms and their fields ---------------------------------------------------------------------------------------
 
     def field(self, name: str) -> Field | None:
         """The field of that short name, if only objects with declared fields enclose it."""
@@ -391,8 +391,8 @@ def _read_words(place: TomlValue, words: tuple[str, ...], choices: tuple[Any, ..
 def _spelling(
     written: Mapping[str, tuple[Any, ...]] | None, of_rules: Mapping[str, Any], term: Term
 ) -> dict[Any, tuple[Any, ...]]:
-    """Value as the work rules have it → values of the field, the first to write. The bad word comes first: a value that
-    stands for several words is read as that."""
+    """Value as the work rules have it → values of the field, the first to write. A value with several words is read as
+    the bad one, which comes first."""
     written = written or {word: (word,) for word in term.words}
     spelling: dict[Any, tuple[Any, ...]] = {}
     for word in sorted(written, key=lambda word: (word,) != term.apart[1:]):
