@@ -1,15 +1,17 @@
 """One member of a team speaks a dialect that the team has written itself, and everybody else one of ours."""
 
 import json
+from itertools import count
 from typing import Any
 
 import pytest
 
+from telex.dialects.write import write
 from telex.ports.bus import Receipt
 from telex.validation.check import STRICT, check
 from tests.bus_team import OpenTeam, Team, codes, open_team, speech, speech_of
 from tests.proofs import proves
-from tests.toml_dialects import KANBAN
+from tests.toml_dialects import KANBAN, declared
 
 __all__ = ["open_team"]
 
@@ -194,3 +196,101 @@ def test_nobody_agrees_to_stop_in_answer_to_another_question(team: Team) -> None
     answer = speech_of("vbw-typed", "shutdown_response", "bye-1", task=TASK, author_role="dev", payload=words)
     receipt = team.bus.send(answer.raw, sender="dev", to="max")
     assert codes(receipt.findings) == ["shutdown-not-asked"]
+
+
+SITE = declared("""
+name = "site"
+version = "1.0"
+purpose = "Notes of a building site, with all that the work rules know."
+form = "front-matter"
+addresses = "names"
+roles = ["chief", "mason", "owner"]
+[chain]
+mason = "chief"
+chief = "owner"
+owner = "human"
+[envelope]
+id = "string"
+re = "string?"
+[wire]
+id = "id"
+reply_to = "re"
+[types.job]
+purpose = "What is to be built."
+senders = ["chief"]
+receivers = ["mason"]
+intent = "assign"
+says = { task = "lot", tasks = "walls", allowed = "plots" }
+body = "details"
+[types.job.fields]
+lot = "string"
+walls = { type = "list", of = "string" }
+plots = { type = "list", of = "string" }
+[types.day]
+purpose = "How far a wall has come."
+senders = ["mason"]
+receivers = ["chief"]
+intent = "progress"
+says = { plan = "lot", task = "wall", status = "is" }
+values = { status = { done = "up", partly = "half", started = "half", failed = "down" } }
+[types.day.fields]
+lot = "string"
+wall = "string"
+is = { type = "enum", values = ["up", "half", "down"] }
+[types.alarm]
+purpose = "Somebody above has to decide."
+senders = ["mason"]
+receivers = ["chief"]
+intent = "escalate"
+says = { level = "goes_to" }
+values = { level = { lead = "chief", senior = "owner", human = "human" } }
+body = "reason"
+[types.alarm.fields]
+goes_to = { type = "enum", values = ["chief", "owner", "human"] }
+[types.stop]
+purpose = "Everybody goes home."
+senders = ["chief"]
+receivers = ["*"]
+intent = "stop"
+[types.gone]
+purpose = "I go home."
+senders = ["*"]
+receivers = ["chief"]
+intent = "stopped"
+says = { approved = "yes" }
+[types.gone.fields]
+yes = "boolean"
+""")
+
+
+@proves("translation/own/deeds")
+def test_contracts_escalations_and_shutdowns_work_in_a_users_dialect(open_team: OpenTeam) -> None:
+    team = open_team(own_dialects=(SITE,))
+    for name, role in (("carla", "chief"), ("max", "mason"), ("olga", "owner")):
+        team.bus.join(name, role=role, dialects=["site"])
+
+    numbers = count()
+
+    def send(sender: str, to: str, type_: str, body: str = "", **fields: Any) -> Receipt:
+        tree = {"type": type_, "id": f"{type_}-{next(numbers)}", **fields}
+        return team.bus.send(write(SITE, tree, body), sender=sender, to=to)
+
+    assert send("carla", "max", "job", "Two walls", lot="L1", walls=["north"], plots=["src/"]).accepted
+    [plan] = team.bus.work_state("plan").values()
+    assert (plan.words.objective, plan.words.tasks, plan.words.allowed) == ("Two walls", ("north",), ("src/",))
+    assert codes(send("max", "carla", "day", lot="L1", wall="south", **{"is": "up"}).findings) == ["task-not-in-plan"]
+    assert send("max", "carla", "day", lot="L1", wall="north", **{"is": "up"}).accepted
+    assert team.bus.work_state("plan")["plan:L1"].is_complete
+
+    alarm = send("max", "carla", "alarm", "The ground gives way", goes_to="chief")
+    assert alarm.accepted, alarm.findings
+    team.later(3_700)
+    team.bus.sweep()
+    [escalation] = team.bus.work_state("escalation").values()
+    assert [rung.level for rung in escalation.rungs] == ["chief", "owner"]
+    assert "The ground gives way" in team.take("olga").raw.decode()
+
+    stop = send("carla", "max", "stop")
+    assert codes(send("max", "carla", "gone", yes=True, re="nothing").findings) == ["shutdown-not-asked"]
+    assert send("max", "carla", "gone", yes=True, re=stop.id).accepted
+    assert next(presence.member for presence in team.bus.roster() if presence.member.name == "max").stopped_at

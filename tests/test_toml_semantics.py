@@ -9,7 +9,7 @@ from telex.dialects.schema import Dialect
 from telex.dialects.toml.document import TomlDocument, TomlValue
 from telex.dialects.toml.loader import declare, show
 from telex.dialects.toml.semantics import KEYS, with_semantics
-from telex.work.view import fields_of
+from telex.work.view import fields_of, parse_tree
 from tests.arbitrary import VALUES
 from tests.proofs import proves
 from tests.toml_dialects import AWKWARD, AWKWARD_FILE, KANBAN, KANBAN_FILE, NOTES, NOTES_FILE, PLAIN_FILE, declared
@@ -288,6 +288,9 @@ def test_values_of_a_field_are_read_as_the_work_rules_have_them() -> None:
     assert fields_of({"column": "dropped", "card": "c-1"}, KANBAN, moved)["status"] == "failed"
     assert fields_of({"ok": False}, KANBAN, ruling)["decision"] == "rejected", "conditional is written so, too"
     assert fields_of({"ok": True}, KANBAN, ruling)["approved"] is True
+    strike = parse_tree(b"---\ntype: strike\nfrom: ed\ntaken: true\n---\nGood.\n", NOTES, NOTES.types["strike"])
+    fields = fields_of(strike, NOTES, NOTES.types["strike"])
+    assert (fields["decision"], fields["reason"]) == ("approved", "Good.")
 
 
 @proves("translation/own/flaws")

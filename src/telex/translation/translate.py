@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from telex.dialects.field_access import get_path
 from telex.dialects.intents import INTENTS
-from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import ANY, Boolean, Dialect, Fields, Group, Integer, MessageType, Number, Tree
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
@@ -21,9 +20,9 @@ from telex.translation.mapping import canonical, names_of
 from telex.translation.mapping_tables import home_of, routes, why_not
 from telex.translation.planner import MappingPlan, make
 from telex.translation.render import tell
-from telex.validation import scalars
 from telex.validation.authorization import authorise_recipient, authorise_sender, normalised
 from telex.validation.fields import validate
+from telex.validation.scalars import typed
 
 __all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
 
@@ -187,30 +186,3 @@ def _may_mean(tree: Tree, plan: MappingPlan) -> bool:
         if any(value not in values for value in said) or (not said and slot in terms):
             return False
     return True
-
-
-# --- scalars of front matter ------------------------------------------------------------------------------------------
-
-
-def typed(tree: Tree, fields: Fields) -> Tree:
-    """The message with unquoted scalars converted to the type of their field."""
-    found: Tree = {}
-    for name, value in tree.items():
-        field = fields.get(name)
-        if isinstance(value, PlainScalar):
-            if value == "" and field is not None:
-                continue  # a field without a value
-            value = _value(value, field.kind if field is not None else None) if value else None
-        elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
-            value = typed(value, field.kind.fields)
-        found[name] = value
-    return found
-
-
-def _value(text: PlainScalar, kind: Any) -> Any:
-    match kind:
-        case Integer() | Number():
-            return scalars.number(text, text)
-        case Boolean():
-            return scalars.TRUTH.get(text, text)
-    return text

@@ -198,8 +198,10 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
         tree = reading.tree
         if ROUTE in type_.sections:
             tree = {**tree, ROUTE_KEY: route_in(reading.body or "")}
-        if type_.semantics.body is not None:
-            tree = {**tree, BODY_KEY: (reading.body or "").strip()}
+        if dialect.form == "front-matter" and type_.semantics.intents:
+            from telex.validation.scalars import typed
+
+            tree = {**typed(tree, dialect.fields_of(type_)), BODY_KEY: (reading.body or "").strip()}
     later = _reader_of(dialect, type_).later
     return _respelt(tree, dialect, later) if later else tree
 

@@ -120,11 +120,10 @@ class _SemanticsReader:
             terms.setdefault("request", reply_to)
         if semantics.body is not None:
             terms[semantics.body] = BODY_KEY
-        said = {*terms, *semantics.means}
         # An answer is always checked: a reader may get it as an approval, even if it is the second intent.
         intents = sorted(self.intents, key=lambda intent: intent != "answer")
         works = (work for intent in intents for work in WORK.get(intent, ()))
-        work = next((work for work in works if said.issuperset(work.needs)), None)
+        work = next((work for work in works if terms.keys() >= set(work.needs)), None)
         if work is None:
             return semantics
         names = self.work_names(work.names, terms)
