@@ -33,6 +33,7 @@ def test_every_pair_and_table_is_found_on_its_line(end: str) -> None:
         ("a", "b.c"): 2,
         ("text",): 3,
         ("q",): 7,
+        ("q", 0): 8,
         ("t",): 10,
         ("t", "u"): 10,
         ("t", "u", "é"): 11,

@@ -19,19 +19,20 @@ NESTING_MAX = 64  # levels; the standard reader takes quadratic time for long do
 
 
 class LineScan(NamedTuple):
-    lines: dict[Path, int]  # of each table and each pair outside of braces; the top, (), is on line 1
+    lines: dict[Path, int]  # of tables, of pairs outside of braces, and of list items; the top, (), is on line 1
     too_deep: int | None  # the line on which NESTING_MAX is passed
 
 
 _BASIC, _LITERAL = r'"(?:[^"\\\n]|\\.)*+"', r"'[^'\n]*+'"
 _KEY = re.compile(rf"[A-Za-z0-9_-]++|{_BASIC}|{_LITERAL}")
+_BLANK = re.compile(r"(?:\s|#[^\n]*)*+")
 _STATEMENT = re.compile(
-    rf"(?:\s|#[^\n]*)*+(?P<header>\[{{0,2}})[ \t]*+(?P<keys>(?:(?:{_KEY.pattern})[ \t]*+\.?+[ \t]*+)++)[=\]]"
+    rf"{_BLANK.pattern}(?P<header>\[{{0,2}})[ \t]*+(?P<keys>(?:(?:{_KEY.pattern})[ \t]*+\.?+[ \t]*+)++)[=\]]"
 )
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}|'
     r"'''(?:[^']|'{1,2}(?!'))*+'{3,5}|"
-    rf"{_BASIC}|{_LITERAL}|#[^\n]*|[\[\]{{}}\n]",
+    rf"{_BASIC}|{_LITERAL}|#[^\n]*|[\[\]{{}},\n]",
     re.DOTALL,
 )
 
@@ -45,7 +46,7 @@ def scan(text: str) -> LineScan:
     while statement := _STATEMENT.match(text, position):
         line += text.count("\n", position, statement.start("keys"))
         keys = [_unquoted(key[0]) for key in _KEY.finditer(statement["keys"])]
-        end = _end_of_value(text, statement.end())
+        end, items = _value(text, statement.end())
         if end is None or len(keys) > NESTING_MAX:
             return LineScan(lines, line)
         path = () if statement["header"] else table
@@ -60,21 +61,28 @@ def scan(text: str) -> LineScan:
         if statement["header"]:
             lines[path] = line  # an earlier header of an inner table may have set it
             table = path
+        for index, start in enumerate(items):
+            lines[(*path, index)] = line + text.count("\n", statement.start("keys"), start)
         line += text.count("\n", statement.start("keys"), end)
         position = end
     return LineScan(lines, None)
 
 
-def _end_of_value(text: str, position: int) -> int | None:
-    """End of the line on which the value ends; None: it is nested too deeply."""
-    depth = 0
+def _value(text: str, position: int) -> tuple[int | None, list[int]]:
+    """End of the line on which the value ends, None if it is nested too deeply; and where the items of a list begin."""
+    depth, items = 0, list[int]()
+    is_list = text[position : position + 100].lstrip(" \t").startswith("[")
     for token in _TOKEN.finditer(text, position):
         if token[0] == "\n" and depth <= 0:
-            return token.end()
+            return token.end(), items
         depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
         if depth > NESTING_MAX:
-            return None
-    return len(text)
+            return None, items
+        if is_list and depth == 1 and token[0] in ("[", ","):
+            blank = _BLANK.match(text, token.end())
+            start = blank.end() if blank is not None else token.end()
+            items += [start] if not text.startswith("]", start) else []
+    return len(text), items
 
 
 def _unquoted(key: str) -> str:
