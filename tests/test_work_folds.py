@@ -22,7 +22,7 @@ FOLDING = (
     ),
     *(f"model/{name}.py" for name in ("contracts", "escalation", "task_states", "shutdown")),
 )
-REMEMBERED = (7, "520f2507fa5ea92e")
+REMEMBERED = (7, "e5ddfd11dee4fe45")
 
 
 def code_of(path: Path) -> str:

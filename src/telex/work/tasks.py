@@ -317,26 +317,13 @@ def _asked(message: WorkMessage) -> TaskRequest:
 
 
 def _step(assigned_to: str, message: WorkMessage) -> TaskStep:
+    step = TaskStep("move", message.id, message.at, message.sender, whom=assigned_to or message.sender)
     if message.action == "assign":
-        return TaskStep(
-            "assign", message.id, message.at, message.sender, whom=message.inboxes[0] if message.inboxes else message.to
-        )
+        return step._replace(does="assign", whom=message.inboxes[0] if message.inboxes else message.to)
     if message.action == "status":
-        return TaskStep(
-            "fail", message.id, message.at, message.sender, reason=message.text("details"), whom=message.sender
-        )
+        return step._replace(does="fail", whom=message.sender, reason=message.text("details"))
     came_from, goes_to = state_name(message.text("came_from")), state_name(message.text("goes_to"))
-    whom = assigned_to or message.sender
-    return TaskStep(
-        "move",
-        message.id,
-        at=message.at,
-        by=message.sender,
-        came_from=came_from,
-        goes_to=goes_to,
-        reason=message.text("reason"),
-        whom=whom,
-    )
+    return step._replace(came_from=came_from, goes_to=goes_to, reason=message.text("reason"))
 
 
 def _answer(task: Task, message: WorkMessage) -> None:
