@@ -202,8 +202,7 @@ def team(open_team: OpenTeam, request: pytest.FixtureRequest) -> Team:
     """
     callspec = getattr(request.node, "callspec", None)
     type_ = callspec.params.get("type_") if callspec is not None else None
-    deed = type_.deed if isinstance(type_, MessageType) else None
-    return open_team(work_rules=deed is None or deed.action not in HISTORY)
+    return open_team(work_rules=not isinstance(type_, MessageType) or type_.action not in HISTORY)
 
 
 @pytest.fixture

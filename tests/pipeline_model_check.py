@@ -8,20 +8,28 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from telex.work.pipeline.machine import (
+from telex.work.dispatches import Dispatch, pending_dispatches
+from telex.work.pipeline import (
+    BEGINS,
+    CHECKS,
     MOVES,
+    OVER,
     STOPPED,
     VERDICTS,
     Move,
+    Part,
+    PipelineStep,
     SignalResult,
+    Work,
     answered,
     answers_what,
+    approval_id,
     begun,
+    dispatch_id,
     dispatched,
     is_open,
+    wave_of,
 )
-from telex.work.pipeline.pending_dispatches import Dispatch, pending_dispatches
-from telex.work.pipeline.state import BEGINS, CHECKS, OVER, Part, PipelineStep, Work, approval_id, dispatch_id, wave_of
 
 ENDS = ("done", "blocked", "escalated")
 Key = tuple[object, ...]

@@ -15,7 +15,7 @@ from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
 from telex.model.message import Message
 from telex.ports.bus import Receipt
-from telex.work.pipeline.state import Work
+from telex.work.pipeline import Work
 from telex.work.view import parse_tree
 from tests.bus_team import Team
 

@@ -27,8 +27,8 @@ from telex.ports.store import (
 from telex.testing import FakeClock
 from telex.testing.sim_team import SimHeader, nonsense, sayable, written
 from telex.work import reducer
-from telex.work.actions import FOLDS
 from telex.work.snapshots import encode_state
+from telex.work.view import FOLDS
 from tests.bus_team import flow
 from tests.contract_team import answer, ask, contract, report, typed
 

@@ -68,14 +68,21 @@ def shown_to_dev(team: Team) -> str | None:
 
 @proves("approvals/forged")
 @pytest.mark.parametrize("intent", ['"answer"', '["release", "answer"]'])
-@pytest.mark.parametrize("how", [{"about": "ask-1"}, {"thread": "1-1-T1"}, {}])
-def test_what_the_bus_does_not_know_as_an_answer_is_shown_as_markdown(
-    open_team: OpenTeam, how: dict[str, Any], intent: str
+@pytest.mark.parametrize(
+    "how, code",
+    [
+        ({"about": "ask-1"}, "may-not-answer"),
+        ({"thread": "1-1-T1"}, "approval-unknown"),
+        ({}, "approval-unknown"),
+    ],
+)
+def test_an_answer_in_a_users_dialect_is_refused_where_a_built_in_one_is(
+    open_team: OpenTeam, how: dict[str, Any], code: str, intent: str
 ) -> None:
     team = asked(open_team, desk(intent))
     said = {"type": "said", "ref": "yes-1", "word": "ok", **how}
-    assert team.bus.send(json.dumps(said), sender="mal", to="dev").accepted
-    assert shown_to_dev(team) is None
+    receipt = team.bus.send(json.dumps(said), sender="mal", to="dev")
+    assert codes(receipt.findings) == [code]
     assert approval(team, "ask-1").waits
 
 

@@ -52,12 +52,7 @@ SEND_ACTS = st.builds(
 )
 
 
-STOPPED = [
-    type_.name.encode()
-    for dialect in BUILT_IN
-    for type_ in dialect.types.values()
-    if type_.deed is not None and type_.deed.action == "stopped"
-]
+STOPPED = [type_.name.encode() for dialect in BUILT_IN for type_ in dialect.types.values() if type_.action == "stopped"]
 Decide = Callable[[Transaction], object]
 
 

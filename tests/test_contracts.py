@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from telex.model.contracts import Plan
-from telex.validation.contracts import ContractScope, judge
-from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
 from tests.bus_team import OpenTeam, Shell, Team, codes, flow, speech_of
 from tests.contract_team import answer, ask, close, contract, granted, kept, report, send, told, warned
 from tests.proofs import proves
@@ -424,16 +422,3 @@ def test_each_of_many_findings_in_one_message_names_its_own_place(team: Team) ->
         ("path-forbidden", "$.payload.files_modified[2]", ".env"),
         ("path-outside-contract", "$.payload.files_modified[4]", "lib/d"),
     ]
-
-
-@proves("contracts/report/paths")
-def test_the_decisions_that_are_cached_for_a_contract_are_few_and_the_same(team: Team) -> None:
-    kept(team, contract())
-    scope = ContractScope(team.bus.work_state("plan")["plan:P"])
-    answers, long = PathDecisionCache(scope), "src/" + "x" * KNOWN_CHARACTERS_MAX
-    paths = [f"{folder}/{number}" for number in range(KNOWN_PATHS_MAX) for folder in ("src", "lib", "..")]
-    for path in (*paths, long, ".env", *reversed(paths), long, ".env"):
-        assert answers.judge(path) == judge(path, (scope,))
-    known = vars(answers)["_known"]
-    assert 0 < len(known) <= KNOWN_PATHS_MAX
-    assert long not in known

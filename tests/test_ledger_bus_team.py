@@ -16,7 +16,7 @@ NOT_FOR_ALL = [(dialect, type_) for dialect, type_ in EVERY_TYPE if set(type_.se
 NEEDS_A_ROLE = [
     (dialect, type_)
     for dialect, type_ in EVERY_TYPE
-    if type_.senders != ANY and (type_.deed is None or type_.deed.action != "stopped")  # anybody may agree to stop
+    if type_.senders != ANY and type_.action != "stopped"  # anybody may agree to stop
 ]
 CLOSED = (Member("ada", "lead", declared=True), Member("bob", "dev", declared=True))
 

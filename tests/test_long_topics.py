@@ -21,7 +21,7 @@ from telex.model.work import NO_SHUTDOWNS
 from telex.protocol.codec import made, plain
 from telex.protocol.verbs import work_state_kinds
 from telex.work import reducer
-from telex.work.rule_set import RuleContext
+from telex.work.reducer import RuleContext
 from telex.work.shutdown import open_call, was_asked
 from telex.work.snapshots import decode_state, encode_state
 from telex.work.view import WorkMessage, fields_of
@@ -45,9 +45,8 @@ def said(kind: tuple[str, str], id_: str, **facts: Any) -> WorkMessage:
     dialect, type_ = KINDS[kind]
     tree, sender = copy.deepcopy(type_.example), facts.pop("sender", "ada")
     at, reply_to, inboxes = facts.pop("at", 3.0), facts.pop("reply_to", None), facts.pop("inboxes", ("kim",))
-    assert type_.deed is not None
     for name, value in facts.items():
-        set_path(tree, dialect.locate(type_, type_.deed.field_map[name]), value)
+        set_path(tree, dialect.locate(type_, type_.field_map[name]), value)
     fields = fields_of(tree, dialect, type_)
     return WorkMessage(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, fields, None, reply_to)
 

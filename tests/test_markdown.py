@@ -10,8 +10,8 @@ from telex.dialects.parse.reader import read
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Dialect, MessageType
 from telex.dialects.write import write
+from telex.translation.envelope import MessageHeader
 from telex.translation.markdown import ITEMS_MAX, TEXT_CHARACTERS_MAX, render
-from telex.translation.result import MessageHeader
 from telex.validation.check import CheckPolicy, check
 from tests.markdown_reader import codes
 from tests.proofs import proves

@@ -10,8 +10,8 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
 from telex.model.text import shown
 from telex.testing.strategies import wire
+from telex.translation.envelope import MessageHeader
 from telex.translation.markdown import LINE_CHARACTERS_MAX, render
-from telex.translation.result import MessageHeader
 from tests.arbitrary import KEYS, VALUES
 from tests.markdown_reader import codes, kinds, layout, lines
 from tests.proofs import proves

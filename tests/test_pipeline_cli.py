@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from telex.work.pipeline.machine import MOVES
+from telex.work.pipeline import MOVES
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.pipeline_team import Crew, but, result, smooth
 from tests.proofs import proves

@@ -6,10 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.work.pipeline.diagram import MEANINGS, diagram, rows
-from telex.work.pipeline.machine import GUARDS, MOVES, OPENINGS, Move, SignalResult, answered, begun, dispatched, spread
-from telex.work.pipeline.pending_dispatches import pending_dispatches
-from telex.work.pipeline.state import BEGINS, OPEN, PipelineStep, Work, again, dispatch_id, is_work_id, place_called
+from telex.work.dispatches import pending_dispatches
+from telex.work.pipeline import (
+    BEGINS,
+    GUARDS,
+    MEANINGS,
+    MOVES,
+    OPEN,
+    OPENINGS,
+    Move,
+    PipelineStep,
+    SignalResult,
+    Work,
+    again,
+    answered,
+    begun,
+    diagram,
+    dispatch_id,
+    dispatched,
+    is_work_id,
+    place_called,
+    rows,
+    spread,
+)
 from tests.pipeline_model_check import SearchBounds, SearchResult, figure, moves_never_made, search
 from tests.proofs import proves
 
@@ -44,7 +63,7 @@ def test_the_longest_way_is_as_long_as_the_revisions_allow() -> None:
 def altered(monkeypatch: pytest.MonkeyPatch, when: str, **changes: object) -> SearchResult:
     """What the search finds when one row of the table is another one."""
     moves = tuple(move._replace(**changes) if move.when == when else move for move in MOVES)  # type: ignore[arg-type]
-    monkeypatch.setattr("telex.work.pipeline.machine.MOVES", moves)
+    monkeypatch.setattr("telex.work.pipeline.MOVES", moves)
     return search(ONE_STEP)
 
 

@@ -17,7 +17,7 @@ from telex.connection import connect
 from telex.dialects.registry import BUILT_IN
 from telex.testing import FakeClock
 from telex.work import reducer
-from telex.work.pipeline.state import Work
+from telex.work.pipeline import Work
 from tests.bus_team import QUICK, Team, open_team, team
 from tests.pipeline_model import Account
 from tests.pipeline_team import REQUEST, Changes, Crew, dispatches, result, smooth

@@ -12,6 +12,7 @@ from telex.dialects.toml.loader import declare
 from telex.model.finding import Finding, refusals
 from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy
+from telex.work.approvals import Approval
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
 from tests.proofs import proves
 from tests.replay_kit import simulated_events
@@ -41,10 +42,17 @@ def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-
     return team.bus.send(made.raw, sender=sender, to="max")
 
 
+def approvals(simulator: Simulator) -> dict[str, Approval]:
+    states = simulator.work_state.values()
+    return {state.request.id: state for state in states if isinstance(state, Approval)}
+
+
 def replayed(team: Team) -> list[tuple[str, tuple[Finding, ...]]]:
     simulator = Simulator(CheckPolicy(dialects=(KANBAN, *BUILT_IN)))
     results = simulated_events(simulator, team.bus.events())
-    assert all(approval.waits for approval in simulator.work_state.values()), "an intent gives leave for nothing"
+    decided = {id_: approval.answer and approval.answer.decision for id_, approval in approvals(simulator).items()}
+    stored = team.bus.work_state("approval").values()
+    assert decided == {approval.request.id: approval.answer and approval.answer.decision for approval in stored}
     return [(result.verdict, result.findings) for result in results]
 
 

@@ -15,7 +15,7 @@ from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.work.rule_set import Book
+from telex.work.reducer import WorkState
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_kit import typed
@@ -107,7 +107,7 @@ def test_a_day_of_work_is_answered_as_the_bus_answers_it(said: list[tuple[str, d
     assert standing(simulator.work_state) == standing(book_of(bus))
 
 
-def standing(book: Book) -> dict[str, Any]:
+def standing(book: WorkState) -> dict[str, Any]:
     """How the plans stand, and which of them are known to be complete."""
     plans = {topic: (sorted(one.done), one.spent) for topic, one in book.items() if topic.startswith("plan:")}
     contracts = book.get("contracts")
@@ -124,7 +124,7 @@ def report(id: str, **payload: Any) -> bytes:
     return json.dumps(typed("execution_update", id, words)).encode()
 
 
-def replayed(*raws: bytes) -> tuple[list[SimulatedResult], Book]:
+def replayed(*raws: bytes) -> tuple[list[SimulatedResult], WorkState]:
     simulator, read, results = Simulator(), line_reader(BUILT_IN), []
     for number, raw in enumerate(raws, 1):
         entry = read(number, raw)

@@ -26,10 +26,8 @@ from telex.dialects.schema import (
     Tree,
 )
 from telex.dialects.toml.fields import KINDS
-from telex.dialects.toml.loader import KEYS as DIALECT_KEYS
-from telex.dialects.toml.loader import declare, show
+from telex.dialects.toml.loader import DIALECT_KEYS, TYPE_KEYS, declare, show
 from telex.dialects.toml.rules import KEYS as RULE_KEYS
-from telex.dialects.toml.types import KEYS as TYPE_KEYS
 from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.fields import validate
 

@@ -165,8 +165,6 @@ SENSELESS = {
     "verdict != 'stop'": "go, no-go",
     "verdict in ['go', 'nogo']": "did you mean no-go?",
     "builds == 'many'": "can never equal",
-    "builds == 51": "can never equal",
-    "builds == 1.5": "can never equal",
     "sure == 'true'": "can never equal",
     "title == 3": "can never equal",
     "due == '2026-01-01T00:00:00Z'": "can never equal",

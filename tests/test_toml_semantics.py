@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.intents import INTENTS
+from telex.dialects.schema import Dialect
 from telex.dialects.toml.document import TomlDocument, TomlValue
 from telex.dialects.toml.loader import declare, show
 from telex.dialects.toml.semantics import KEYS, with_semantics
+from telex.work.view import fields_of, parse_tree
 from tests.arbitrary import VALUES
 from tests.proofs import proves
-from tests.toml_dialects import AWKWARD_FILE, KANBAN, KANBAN_FILE, NOTES_FILE, PLAIN_FILE, declared
+from tests.toml_dialects import AWKWARD, AWKWARD_FILE, KANBAN, KANBAN_FILE, NOTES, NOTES_FILE, PLAIN_FILE, declared
 
 TERMS = st.sampled_from([*INTENTS["progress"].terms, *INTENTS["verdict"].terms, "zzz"])
 FIELDS = st.sampled_from(["column", "note", "commit", "card", "by", "type", "a.b", "note[]", "faults[].x"])
@@ -216,12 +218,10 @@ def test_what_cannot_be_said_one_way_or_the_other_is_remarked_and_no_flaw() -> N
 
 @proves("translation/own/least")
 def test_a_field_that_is_called_as_the_term_is_needs_no_line() -> None:
-    meaning = KANBAN.types["moved"].meaning
-    assert meaning is not None
-    assert meaning.says == {"status": "column", "details": "note", "task": "card", "commit": "commit"}
+    meaning = KANBAN.types["moved"].semantics
+    assert meaning.terms == {"status": "column", "details": "note", "task": "card", "commit": "commit"}
     silent = declared(PLAIN_FILE.replace('says = { status = "column"', 'says = { commit = false, status = "column"'))
-    assert silent.types["moved"].meaning is not None
-    assert "commit" not in silent.types["moved"].meaning.says
+    assert "commit" not in silent.types["moved"].semantics.terms
 
 
 @proves("translation/own/least")
@@ -229,9 +229,8 @@ def test_a_field_that_says_one_thing_by_its_line_says_no_other_by_its_name() -> 
     titled = declared(
         PLAIN_FILE.replace('says = { details = "text", constraints', 'says = { details = "title", constraints')
     )
-    meaning = titled.types["put_up"].meaning
-    assert meaning is not None
-    assert (meaning.says["details"], "title" in meaning.says) == ("title", False)
+    meaning = titled.types["put_up"].semantics
+    assert (meaning.terms["details"], "title" in meaning.terms) == ("title", False)
 
 
 @proves("translation/own/least")
@@ -250,9 +249,8 @@ def test_a_line_is_enough_where_fields_and_values_are_called_as_everybody_calls_
         task = "string"
         status = {{ type = "enum", values = [{words}] }}
     """
-    meaning = declared(short).types["report"].meaning
-    assert meaning is not None
-    assert (meaning.says, set(meaning.values)) == ({"task": "task", "status": "status"}, {"status"})
+    meaning = declared(short).types["report"].semantics
+    assert (meaning.terms, set(meaning.words)) == ({"task": "task", "status": "status"}, {"status"})
 
 
 @proves("translation/own/least")
@@ -264,8 +262,35 @@ def test_the_page_shows_a_type_of_the_example_and_every_term_there_is() -> None:
 
 
 @proves("translation/own/deeds")
-def test_an_intent_is_no_deed() -> None:
-    assert all(type_.deed is None and type_.meaning is not None for type_ in KANBAN.types.values())
+@pytest.mark.parametrize(
+    "dialect, type_, action, field_map",
+    [
+        (KANBAN, "put_up", "assign", {"task": "card", "title": "title", "details": "text"}),
+        (KANBAN, "moved", "status", {"task": "card", "status": "column", "details": "note"}),
+        (KANBAN, "stuck", "blocker", {"task": "card", "blocker": "why", "needs": "wish"}),
+        (KANBAN, "may_i", "ask", {"task": "card", "subject": "question"}),
+        (KANBAN, "checked", "quality", {"task": "card", "status": "result"}),
+        (AWKWARD, "complaint", "", {}),  # it has no level: no rules apply
+        (NOTES, "strike", "answer", {"approved": "taken", "decision": "taken", "reason": "$body"}),
+    ],
+)
+def test_an_intent_gives_a_type_its_work_action(
+    dialect: Dialect, type_: str, action: str, field_map: dict[str, str]
+) -> None:
+    semantics = dialect.types[type_].semantics
+    assert (semantics.action, semantics.field_map) == (action, field_map)
+
+
+@proves("translation/own/deeds")
+def test_values_of_a_field_are_read_as_the_work_rules_have_them() -> None:
+    moved, ruling = KANBAN.types["moved"], KANBAN.types["ruling"]
+    assert moved.semantics.spelling["status"]["completed"] == ("done",)
+    assert fields_of({"column": "dropped", "card": "c-1"}, KANBAN, moved)["status"] == "failed"
+    assert fields_of({"ok": False}, KANBAN, ruling)["decision"] == "rejected", "conditional is written so, too"
+    assert fields_of({"ok": True}, KANBAN, ruling)["approved"] is True
+    strike = parse_tree(b"---\ntype: strike\nfrom: ed\ntaken: true\n---\nGood.\n", NOTES, NOTES.types["strike"])
+    fields = fields_of(strike, NOTES, NOTES.types["strike"])
+    assert (fields["decision"], fields["reason"]) == ("approved", "Good.")
 
 
 @proves("translation/own/flaws")
@@ -274,5 +299,5 @@ def test_whatever_stands_there_is_a_flaw_or_a_meaning_and_never_a_crash(said: di
     sheet = TomlDocument("odd.toml", {})
     types = TomlValue({"t": said}, ("types",), sheet)
     found = with_semantics(types, {"t": KANBAN.types["moved"]}, KANBAN)
-    assert sheet.flaws or found["t"].meaning is not None or not said
+    assert sheet.flaws or found["t"].semantics.intents or not said
     assert all(flaw.say for flaw in sheet.flaws)

@@ -16,9 +16,9 @@ from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Boolean, Dialect, OneOf, kind_at
-from telex.translation import mappings
+from telex.translation import mapping_tables as mappings
+from telex.translation.envelope import INSTEAD, TRADES, counterpart, trades_of
 from telex.translation.mapping import TypeMapping
-from telex.translation.roles import INSTEAD, TRADES, counterpart, trades_of
 from telex.translation.translate import MessageHeader, NoCounterpart, Translation, header_of, translate
 from tests.arbitrary import VALUES
 from tests.proofs import proves
@@ -188,8 +188,7 @@ def test_a_dialect_that_nobody_has_written_rows_for_says_so() -> None:
 def test_a_row_speaks_of_what_there_is(dialect: Dialect, row: TypeMapping) -> None:
     """A word that no dialect has, or a slot that the type has not, would silently lose what it is for."""
     type_ = dialect.types[row.type]
-    assert type_.deed is not None
-    names = type_.deed.field_map
+    names = type_.field_map
     headed = {section.slot for section in row.body.sections} | {row.body.main} if row.body else set()
     assert {*row.intents, *row.serves} - {"none"} <= INTENTS.keys()
     assert set(row.names.values()) <= names.keys() | headed

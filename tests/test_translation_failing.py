@@ -9,7 +9,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.translation.mappings import counterparts
+from telex.translation.mapping_tables import counterparts
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 from tests.bus_team import Shell, Team, open_team, shell, speech_of, team

@@ -5,12 +5,9 @@ and from every other.
 """
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
@@ -19,15 +16,13 @@ from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS, TRADES
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.schema import ANY, Dialect, MessageType, Tree
-from telex.testing.strategies import bodies, messages
-from telex.translation import roles, translate
-from telex.translation.mappings import counterparts, rows_of
-from telex.translation.roles import counterpart
-from telex.translation.slots import places_of
+from telex.dialects.schema import Dialect
+from telex.translation import envelope as roles
+from telex.translation.envelope import counterpart
+from telex.translation.mapping import places_of
+from telex.translation.mapping_tables import rows_of
 from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.proofs import proves
-from tests.story_settings import FEWER
 from tests.toml_dialects import (
     AWKWARD,
     AWKWARD_FILE,
@@ -35,97 +30,10 @@ from tests.toml_dialects import (
     EXTENDING_FILE,
     KANBAN,
     NOTES,
-    OWN,
     PLAIN_FILE,
     declared,
 )
-from tests.translation_kit import Sent, refused, unaccounted, unreported
-
-EVERYBODY = (*BUILT_IN, *OWN)
-ROLES = st.sampled_from([role for dialect in BUILT_IN for role in dialect.roles])
-TEXT = st.none() | st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=12)
-# Why what has a counterpart may have none after all: by what it says, or by what the other type wants said.
-REASONS = ("has no message", "it would be refused", "has to say", "has no word for", "has no room for", " lets ")
-
-
-def _sent(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Sent]:
-    def made(tree: Tree, body: str, correlation: str | None, reply_to: str | None, role: str) -> Sent:
-        header = header_of(tree, dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
-        known = header._replace(correlation=header.correlation or correlation, reply_to=header.reply_to or reply_to)
-        sent = Sent(dialect, type_, tree, body if dialect.form == "front-matter" else None, known)
-        return sent.by(role) if type_.senders == ANY else sent
-
-    return st.builds(made, messages(dialect, type_), bodies(), TEXT, TEXT, ROLES)
-
-
-def _pairs(sources: Sequence[Dialect], targets: Sequence[Dialect]) -> st.SearchStrategy[tuple[Sent, Dialect]]:
-    return st.one_of(
-        [
-            st.tuples(_sent(dialect, type_), st.just(to))
-            for dialect in sources
-            for type_ in dialect.types.values()
-            for to in targets
-            if to is not dialect and counterparts(dialect, type_.name, to)
-        ]
-    )
-
-
-WAYS = {f"from {one.name}": _pairs((one,), EVERYBODY) for one in OWN}
-WAYS |= {f"to {one.name}": _pairs(BUILT_IN, (one,)) for one in OWN}
-# Each promise is put to the test in eight ways, so that each way needs fewer examples.
-EVERY_WAY = pytest.mark.parametrize("way", list(WAYS))
-
-
-def told(one: Sent, to: Dialect) -> Translation | None:
-    found = one.translated(to)
-    if isinstance(found, NoCounterpart):
-        assert any(reason in found.reason for reason in REASONS), found.reason
-        return None
-    return found
-
-
-@proves("translation/own/never-refused")
-@EVERY_WAY
-@FEWER
-@given(data=st.data())
-def test_no_translation_is_refused_by_its_own_dialect(way: str, data: st.DataObject) -> None:
-    one, to = data.draw(WAYS[way])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translate, "_if_accepted", lambda made: made)  # what is made is right before it is checked
-        found = told(one, to)
-    assert found is None or refused(found, one.header) == []
-
-
-@proves("translation/own/accounted")
-@EVERY_WAY
-@FEWER
-@given(data=st.data())
-def test_every_field_is_accounted_for(way: str, data: st.DataObject) -> None:
-    one, to = data.draw(WAYS[way])
-    before = copy.deepcopy(one.tree)
-    found = told(one, to)
-    assert found is None or unaccounted(one, found) == []
-    assert one.tree == before
-
-
-@proves("translation/own/there-and-back")
-@EVERY_WAY
-@FEWER
-@given(data=st.data())
-def test_there_and_back_changes_exactly_what_was_told(way: str, data: st.DataObject) -> None:
-    one, to = data.draw(WAYS[way])
-    found = told(one, to)
-    if found is None:
-        return
-    back = told(one.as_told(found), one.dialect)
-    strays = any(change.slot == "$type" for change in found.narrowed)
-    if back is None:  # then what the act turns on was told as lost or narrowed on the way
-        assert strays or found.lost or found.narrowed
-    elif back.type != one.type:
-        assert strays
-    elif not strays:
-        assert unreported(one, found, back) == []
-
+from tests.translation_kit import Sent
 
 # --- what is seen of it ----------------------------------------------------------------------------------------------
 
@@ -222,7 +130,7 @@ def test_a_body_says_what_its_file_says_it_does() -> None:
     news = said(BUILD_FLOW, "STATUS_UPDATE", details="It rains.").by("author")
     back = becomes(news._replace(header=news.header._replace(sender="max")), NOTES)
     assert (back.body or "").endswith("## Summary\nIt rains.")
-    assert "no room for the name" in why_not(news, NOTES), "who it is from is never made up"
+    assert "no field that fits the name" in why_not(news, NOTES), "who it is from is never made up"
 
 
 @proves("translation/own/extends")
@@ -247,7 +155,7 @@ def test_a_file_that_says_nothing_of_it_reaches_others_as_markdown() -> None:
     silent = silent.replace("[types.moved.values.status]\n", "[x]\n").replace("[types.stuck.defaults]\n", "")
     silent = silent[: silent.index("[x]")] + silent[silent.index("[types.stuck]") :]
     mute = declared(silent)
-    assert all(type_.meaning is None for type_ in mute.types.values())
+    assert all(not type_.semantics.intents for type_ in mute.types.values())
     assert "declares no intent" in why_not(said(mute, "moved"), VBW_TYPED)
     assert "has no message that reports how far" in why_not(said(VBW_TYPED, "execution_update"), mute)
 

@@ -30,18 +30,13 @@ from telex.testing import FakeClock
 from telex.testing.contract_events import keep_snapshot, topic
 from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
-from telex.work.actions import CHAPTERS, FOLDS
+from telex.work.view import FOLDS, RULES
 from tests.proofs import proves
 from tests.store_kit import before_next_transaction
 from tests.story_settings import FEWER
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
-BOOKED = [
-    (dialect, type_)
-    for dialect in BUILT_IN
-    for type_ in dialect.types.values()
-    if type_.deed is not None and type_.deed.action in CHAPTERS
-]
+BOOKED = [(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values() if type_.action in RULES]
 IDS = [f"m-{number}" for number in range(8)]
 # What a field may say, by the deed's name for it. Few words, so that messages often speak of the same matter.
 POOLS: dict[str, st.SearchStrategy[Any]] = {
@@ -68,9 +63,8 @@ SENDERS = ["lead", "dev", "qa", "architect", "human", "worker", "orchestrator", 
 def messages(draw: st.DrawFn) -> dict[str, Any]:
     """Something that does something to the work, said by somebody to somebody; it may well be out of place."""
     dialect, type_ = draw(st.sampled_from(BOOKED))
-    assert type_.deed is not None
     tree = copy.deepcopy(type_.example)
-    for name, where in type_.deed.field_map.items():
+    for name, where in type_.field_map.items():
         steps = dialect.locate(type_, where)
         field = kind_at(dialect.fields_of(type_), steps)
         if field is not None and get_path(steps)(tree) is not None:
@@ -247,7 +241,7 @@ def test_what_a_lenient_team_lets_pass_though_it_is_refused_changes_nothing() ->
 def every_deed() -> Iterator[tuple[Dialect, MessageType, str, str]]:
     for dialect in BUILT_IN:
         for type_ in dialect.types.values():
-            for name, where in (type_.deed.field_map if type_.deed is not None else {}).items():
+            for name, where in (type_.field_map).items():
                 yield dialect, type_, name, where
 
 

@@ -145,7 +145,7 @@ def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data:
         )
     )
     assert decode_snapshot(topic, seq, words) == state
-    with pytest.raises(ValueError, match="seal"):
+    with pytest.raises(ValueError, match="checksum"):
         decode_snapshot(*harmed)
 
 

@@ -15,7 +15,7 @@ from telex.dialects.field_access import set_path
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.translation.mapping import TypeMapping
-from telex.translation.mappings import rows_of
+from telex.translation.mapping_tables import rows_of
 from telex.translation.translate import FieldChange, NoCounterpart, header_of
 from tests.translation_kit import Sent
 
@@ -50,10 +50,9 @@ class Told(NamedTuple):
     def sent(self) -> Sent:
         """The type's own example, as this act."""
         type_ = self.dialect.types[self.row.type]
-        assert type_.deed is not None
         tree = copy.deepcopy(type_.example)
         for slot, values in self.row.when.items():
-            steps = self.dialect.locate(type_, type_.deed.field_map[slot])
+            steps = self.dialect.locate(type_, type_.field_map[slot])
             if not any(tree.get(steps[0]) == value or _at(tree, steps) == value for value in values):
                 set_path(tree, steps, values[0])
         for name, value in MORE.get(self.id, {}).items():

@@ -13,9 +13,9 @@ from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding
 from telex.model.roster import DialectChoice, choice_of
+from telex.translation.envelope import FieldChange, MessageHeader, NoCounterpart
+from telex.translation.mapping import BODY
 from telex.translation.markdown import render
-from telex.translation.result import FieldChange, MessageHeader, NoCounterpart
-from telex.translation.slots import BODY
 from telex.translation.translate import header_of
 from telex.translation.translate import translate as translate_tree
 from telex.validation.check import STRICT, CheckPolicy, CheckResult, check

@@ -20,7 +20,7 @@ from telex.client import SyncBus, run_sync
 from telex.errors import LeaseLost, StoreError
 from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
 from telex.model.work import NO_SHUTDOWNS, ShutdownState
-from telex.work.pipeline.state import OPEN
+from telex.work.pipeline import OPEN
 from telex.work.tasks import Task
 from tests.crash.agent_log import Line, Logbook, words_of
 from tests.crash.agents import SETTINGS

@@ -20,9 +20,9 @@ from telex.bus import context
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
 from telex.stores.sqlite.reads import SqliteReads
-from telex.work.actions import FOLDS
-from telex.work.pipeline.state import OPEN
+from telex.work.pipeline import OPEN
 from telex.work.snapshots import encode_state
+from telex.work.view import FOLDS
 from tests.crash.agents import SETTINGS
 from tests.crash.kills import Killer, die_with_parent, main
 from tests.crash.work_agents import NAMES, WITNESS, crew_turn, run, talker

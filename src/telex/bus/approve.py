@@ -14,11 +14,10 @@ from telex.model.roster import HUMAN, Member, Roster, choice_of
 from telex.model.text import ROOT, nearest
 from telex.ports.store import find_messages
 from telex.validation.authorization import may_send, normalised
-from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
-from telex.work.compose import HeaderFields, compose
-from telex.work.decisions import APPROVED, CONDITIONAL, REJECTED
+from telex.work.approvals import Approval, ApprovalRequest, answering, deadline_of, topic_of
 from telex.work.escalations import topics_of_step
 from telex.work.plan_lookup import CONTRACTS, contracts_in
+from telex.work.reducer import APPROVED, CONDITIONAL, REJECTED, HeaderFields, can_compose, compose
 from telex.work.view import WorkMessage, parse_tree
 
 
@@ -77,17 +76,16 @@ async def _widens_nothing(context: BusContext, approval: Approval, type_: Messag
     """Whether the request waits for a wider contract and this answer would add no path to it. An override may be of
     another gate."""
     contracts = contracts_in(await context.topics((CONTRACTS,)))
-    names_paths = type_.deed is not None and "modifications" in type_.deed.field_map and bool(approval.request.paths)
+    names_paths = "modifications" in type_.field_map and bool(approval.request.paths)
     waits = contracts is not None and approval.waits and approval.request.id in contracts.asks
     return waits and approval.request.kind == SCOPE_CHANGE and not names_paths
 
 
 def _fields(dialect: Dialect, type_: MessageType, request: ApprovalRequest, answer: Answer) -> dict[str, object]:
     """Values by the names of the action; a dialect takes those that it has."""
-    assert type_.deed is not None
     decision = REJECTED if not answer.approved else CONDITIONAL if answer.conditions else APPROVED
     for name in ("conditions", "modifications"):
-        if getattr(answer, name) and name not in type_.deed.field_map:
+        if getattr(answer, name) and name not in type_.field_map:
             raise InvalidValue(f"leave out the {name}: {type_.name} has no field for them.")
     return {
         "request": request.id,
@@ -105,31 +103,28 @@ def _fields(dialect: Dialect, type_: MessageType, request: ApprovalRequest, answ
 def _dialect_and_type(
     context: BusContext, request: ApprovalRequest, member: Member | None
 ) -> tuple[Dialect, MessageType]:
-    """Those of the request; for a member whose role that dialect does not know, a dialect that the member reads."""
-    dialect = context.dialects[request.dialect]
-    own = dialect, dialect.types[dialect.types[request.type].reply or ""]
-    if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
+    """Those of the request; for a role that its dialect does not know, those of a dialect that the member reads."""
+    own = answering(request, context.dialects)
+    if own is not None and not can_compose(*own):
+        own = None
+    role = member.role if member is not None else HUMAN
+    if own is not None and (role == HUMAN or role in own[0].roles or may_send(role, own[1])):
         return own
-    dialects = tuple(context.dialects.values())
-    read = [by_name(choice_of(name).name, dialects) for name in member.dialects]
-    for other in (*read, *dialects):
-        for type_ in other.types.values() if other is not None else ():
-            if type_.deed is not None and type_.deed.action == "answer" and may_send(member.role, type_):
-                return other or dialect, type_
+    known = tuple(context.dialects.values())
+    names = [choice_of(choice).name for choice in member.dialects] if member is not None else []
+    read = [dialect for name in names if (dialect := by_name(name, known)) is not None]
+    for dialect in (*read, *known):
+        for type_ in dialect.types.values():
+            if type_.action == "answer" and can_compose(dialect, type_) and (role == HUMAN or may_send(role, type_)):
+                return dialect, type_
+    if own is None:
+        raise InvalidValue(f"send the answer to {request.id} as a message: no type of it can be composed here.")
     return own
 
 
 async def _not_found(context: BusContext, id_: str) -> str:
-    from telex.bus.user_dialect_requests import is_user_dialect_request
-
     if await context.topics(topics_of_step(id_)):
         return f"{id_[:128]} is an escalation, not a request for approval: telex answer {id_[:128]} TEXT answers it."
-    own = [
-        message for message in await context.store.read(find_messages, id_) if is_user_dialect_request(context, message)
-    ]
-    if own:
-        what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
-        return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
     approvals: dict[str, Approval] = await context.topics_of_kind("approval")
     close = nearest(id_, [approval.request.id for approval in approvals.values() if approval.waits])
     meant = f"did you mean {close}?" if close else "telex approvals lists the pending ones."
@@ -154,8 +149,9 @@ def _signature(
 
 def _decision_value(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
     """The decision as the dialect spells it, where it has a field for that."""
-    assert type_.deed is not None
-    where = type_.deed.field_map.get("decision")
+    if "decision" in type_.semantics.spelling:
+        return decision
+    where = type_.field_map.get("decision")
     field = kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) if where is not None else None
     if field is None or not isinstance(field.kind, OneOf):
         return None

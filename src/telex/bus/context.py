@@ -20,8 +20,7 @@ from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Event, Message
 from telex.model.roster import AGENT, HUMAN, Member, Roster, roster_of
-from telex.ports.clock import Clock
-from telex.ports.evidence import Evidence
+from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
     ROSTER,
     TEXT_CHARACTERS_MAX,
@@ -461,14 +460,17 @@ class BusContext:
     @cached_property
     def escalation_types(self) -> frozenset[str]:
         types = [type_ for dialect in self.dialects.values() for type_ in dialect.types.values()]
-        return frozenset([type_.name for type_ in types if type_.deed is not None and type_.deed.action == ESCALATE])
+        return frozenset([type_.name for type_ in types if type_.action == ESCALATE])
 
     def type_that(self, action: str) -> tuple[Dialect, MessageType] | tuple[None, None]:
-        """The first type of the team's dialects that has this action."""
+        """The first type of the team's dialects that has this action and that the bus can compose."""
+        from telex.work.reducer import can_compose
+
         among = (self.policy.forced,) if self.policy.forced else self.policy.dialects
         for dialect in among:
             for type_ in dialect.types.values():
-                if type_.deed is not None and type_.deed.action == action:
+                has_action = type_.action == action
+                if has_action and can_compose(dialect, type_):
                     return dialect, type_
         return None, None
 
@@ -481,7 +483,7 @@ class BusContext:
     def action_of(self, message: Message) -> str:
         """The action of a stored message in the work; empty where it has none."""
         typed = self.type_of(message)
-        return typed[1].deed.action if typed is not None and typed[1].deed is not None else ""
+        return typed[1].action if typed is not None else ""
 
     def is_escalation(self, message: Message) -> bool:
         return self.action_of(message) == ESCALATE

@@ -24,8 +24,7 @@ from telex.model.text import ROOT, path_of, replace_surrogates
 from telex.ports.bus import Receipt
 from telex.ports.store import Reads, RequestQuery, Transaction, deliveries_of, events_of, find_messages, held_messages
 from telex.validation.authorization import normalised
-from telex.work.actions import COMES_ALONG, DECIDING
-from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
+from telex.work.view import COMES_ALONG, DECIDING, UNWEIGHED, WorkMessage, fields_of, parse_tree
 
 if TYPE_CHECKING:
     from telex.bus.work_rules import WorkDecision
@@ -234,18 +233,17 @@ class Decision:
         return self._inboxes
 
     def _check_work_rules(self) -> DecidedSend | None:
-        """Plain text gets a hint, and a type with an action is checked; a user's own type decides nothing."""
+        """Plain text gets a hint; a type with an action is checked by the rules."""
         self._correlate()
         context, checked, traits = self._context, self._checked, self._checked.traits
         if traits is None:
             self._findings = self._hints()
-        elif traits.action is not None and (checked.checked is None or not refusals(checked.findings)):
-            if traits.idle is None or not context.team.is_empty(traits.idle):
-                self._apply_work_rules(traits)
-        elif traits.type.meaning is not None and self._reply_to is not None:
-            from telex.bus.user_dialect_requests import decides_no_approval
-
-            self._findings = decides_no_approval(context, self._as_work_message(traits))
+        elif (
+            traits.action is not None
+            and (checked.checked is None or not refusals(checked.findings))
+            and (traits.idle is None or not context.team.is_empty(traits.idle))
+        ):
+            self._apply_work_rules(traits)
         if self._findings and refusals(self._findings):
             if context.policy.strict:
                 return self._refuse(self._findings)
@@ -561,8 +559,7 @@ def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
 
 def _is_decision_without_request(traits: TypeTraits) -> bool:
     """A dispatch with a decision, in a dialect that has no requests to name."""
-    action = traits.type.deed
-    return traits.action == "dispatch" and action is not None and "decision" in action.field_map
+    return traits.action == "dispatch" and "decision" in traits.type.field_map
 
 
 def _is_from(message: Message, inboxes: Route) -> bool:

@@ -19,10 +19,9 @@ from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
 from telex.validation.pattern_set import allowing
 from telex.validation.project_paths import Resolver, normal
-from telex.work.contract_checks import sharing
-from telex.work.plan_checks import asking_type, sentence
+from telex.work.plan_checks import asking_type, sentence, sharing
 from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
-from telex.work.rule_set import RuleContext
+from telex.work.reducer import RuleContext
 
 if TYPE_CHECKING:
     from telex.ports.evidence import Evidence, EvidenceResult
@@ -163,7 +162,7 @@ async def _asks(
 
 
 async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDecision]) -> tuple[Any, str] | None:
-    from telex.work.compose import HeaderFields, compose
+    from telex.work.reducer import HeaderFields, compose
 
     plan = judged[0].plan
     assert plan is not None

@@ -20,9 +20,8 @@ from telex.model.message import Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
-from telex.work.pipeline.dispatch_text import dispatch_text
-from telex.work.pipeline.pending_dispatches import Dispatch, ask, pending_dispatches
-from telex.work.pipeline.state import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
+from telex.work.dispatches import Dispatch, ask, dispatch_text, pending_dispatches
+from telex.work.pipeline import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
 from telex.work.signals import ANSWERS
 
 ORCHESTRATOR = TRIAGE_REQUEST.senders[0]
@@ -66,8 +65,7 @@ class Orchestrator:
         if not is_work_id(work):
             wanted = f"1 to {WORK_CHARACTERS_MAX} letters, digits, hyphens and underscores"
             raise InvalidValue(f"choose another id for the work: {wanted}.")
-        assert TRIAGE_REQUEST.deed is not None
-        fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.deed.field_map["signal"]: "execute"}
+        fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.field_map["signal"]: "execute"}
         raw = write(SIGNAL_MD, fields, text if text.endswith("\n") else text + "\n").encode("utf-8", "backslashreplace")
         for message in await self._stored(work):
             if message.raw != raw:

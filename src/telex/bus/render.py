@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from telex.bus import LazyModule
 from telex.bus.context import BusContext
 from telex.delivery.membership import respellings, spelt_for
-from telex.dialects.field_access import get_path
 from telex.dialects.parse.reader import read
 from telex.dialects.registry import PLAIN
-from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.schema import Dialect, MessageType, Tree, get_path
 from telex.dialects.write import write
 from telex.errors import NotFound
 from telex.model.finding import refusals
@@ -38,11 +37,11 @@ from telex.work.view import parse_tree
 if TYPE_CHECKING:
     from telex.translation import markdown
     from telex.translation import translate as translation
-    from telex.validation import fields
+    from telex.validation import rules as fields
 else:  # most readers need no translation
     markdown = LazyModule("telex.translation.markdown")
     translation = LazyModule("telex.translation.translate")
-    fields = LazyModule("telex.validation.fields")
+    fields = LazyModule("telex.validation.rules")
 
 Dialects = Mapping[str, Dialect]
 

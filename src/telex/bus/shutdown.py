@@ -31,8 +31,8 @@ from telex.model.work import (
 )
 from telex.ports.store import Query, Transaction, events_with_messages
 from telex.validation.authorization import may_receive, normalised
-from telex.work import shutdown_progress
-from telex.work.compose import HeaderFields, compose
+from telex.work import shutdown as shutdown_progress
+from telex.work.reducer import HeaderFields, compose
 from telex.work.view import parse_tree
 
 RETURNED_MAX = 10_000  # messages that a report lists
@@ -196,7 +196,7 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
 
 async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, force: bool) -> bool:
     """End every membership, with a report. False: the team has changed, and has to be read again."""
-    from telex.work.shutdown_report import shutdown_report
+    from telex.work.shutdown import shutdown_report
 
     def decide(tx: Transaction) -> list[str] | None:
         context.team.begin(tx)

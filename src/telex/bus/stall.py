@@ -8,9 +8,8 @@ from telex.bus.context import BusContext
 from telex.bus.escalate import FAR_AWAY, Overdue, escalations
 from telex.bus.maintenance import MAY_ANSWER
 from telex.delivery.routing import role_at
-from telex.delivery.system_messages import format_timestamp
-from telex.dialects.rule_evaluation import set_path
-from telex.dialects.schema import ANY
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import ANY, set_path
 from telex.dialects.write import write
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, TELEX, Roster
 from telex.model.work import Escalation, Remedy, Stall, Wait, Why
@@ -126,11 +125,11 @@ async def _without(context: BusContext, plan: Any, needed: str) -> Remedy | None
     last = plan.revisions[-1]
     message, dialect = await context.store.read(get_message, last.seq), context.dialects.get(last.dialect)
     type_ = dialect.types.get(message.type or "") if message is not None and dialect is not None else None
-    if message is None or dialect is None or type_ is None or type_.deed is None:
+    if message is None or dialect is None or type_ is None or "depends_on" not in type_.field_map:
         return None
     tree = parse_tree(message.raw, dialect, type_)
     others = [other for other in plan.words.depends_on if other != needed]
-    set_path(tree, dialect.locate(type_, type_.deed.field_map["depends_on"]), others)
+    set_path(tree, dialect.locate(type_, type_.field_map["depends_on"]), others)
     if dialect.wire.id is not None:
         tree[dialect.wire.id] = context.clock.new_id()
     if dialect.wire.timestamp is not None:

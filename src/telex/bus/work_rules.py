@@ -19,8 +19,7 @@ from telex.model.text import ROOT, digest_of
 from telex.ports.store import Reads
 from telex.validation.authorization import may_send
 from telex.work import reducer
-from telex.work.compose import HeaderFields, compose
-from telex.work.rule_set import DraftMessage, RuleContext
+from telex.work.reducer import DraftMessage, HeaderFields, RuleContext, compose
 from telex.work.view import WorkMessage, fields_of
 
 if TYPE_CHECKING:
@@ -46,10 +45,7 @@ def check_work_rules(
         evidence = (*evidence, *answers_no_dispatch(context, reads, message))
     findings = reducer.check_rules(message, topics, rules)
     if findings and refusals(findings):
-        from telex.bus.user_dialect_requests import findings_left
-
-        left = findings_left(context, reads, message, findings)
-        return WorkDecision((*evidence, *(findings if left is None else left)))
+        return WorkDecision((*evidence, *findings))
     findings = (*evidence, *findings)
     if evidence and refusals(evidence):
         return WorkDecision(findings)

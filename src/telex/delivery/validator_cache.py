@@ -10,16 +10,23 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.delivery.routing import Participants
-from telex.dialects.field_access import get_path
-from telex.dialects.schema import PRIORITIES, Dialect, MessageType
+from telex.dialects.schema import PRIORITIES, Dialect, MessageType, get_path
 from telex.model.finding import Finding
-from telex.validation.check import CheckPolicy, CheckResult, check
-from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
-from telex.work.actions import CHAPTERS, IDLE
+from telex.validation.check import (
+    NO_FACTS,
+    CheckPolicy,
+    CheckResult,
+    Envelope,
+    attribute,
+    check,
+    facts_in,
+    facts_in_envelope,
+    opener_of,
+)
+from telex.work.view import IDLE, RULES
 
 if TYPE_CHECKING:
-    from telex.validation.compiled import StructLayout
-    from telex.validation.fast_validator import FastValidator
+    from telex.validation.compiled import FastValidator, StructLayout
 
 OPENED_AFTER = 8  # messages of one pair
 VALIDATORS_MAX = 512  # pairs with a compiled validator
@@ -99,8 +106,7 @@ class ValidatorCache:
         if traits is None:
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            action = type_.deed.action if type_.deed is not None and self.desk.work else None
-            action = action if action in CHAPTERS else None
+            action = type_.action if self.desk.work and type_.action in RULES else None
             traits = self._traits[dialect.name, type_.name] = TypeTraits(
                 dialect,
                 type_,
@@ -110,7 +116,7 @@ class ValidatorCache:
                 stands_alone=not asks and not answers,
                 replies=bool(answers) or action == "signal",
                 action=action,
-                idle=IDLE[action].topics if action in IDLE else None,
+                idle=_idle_topics(type_, action),
             )
         return traits
 
@@ -135,7 +141,7 @@ class ValidatorCache:
         if len(self._compiled) >= VALIDATORS_MAX:
             self._compiled.clear()
             self._shared.clear()
-        from telex.validation.fast_validator import FastValidator
+        from telex.validation.compiled import FastValidator
 
         validator = self._compiled[participants] = FastValidator(
             self.desk, **participants._asdict(), of_type=self.opening, shared=self._shared
@@ -143,9 +149,20 @@ class ValidatorCache:
         return validator
 
 
+def _idle_topics(type_: MessageType, action: str | None) -> tuple[str, ...] | None:
+    """Topics: while they are empty, a message of the type may have no effect. None: the rules apply to every message,
+    as to those of a type with its own spelling of the deciding value."""
+    idle = IDLE.get(action or "")
+    if idle is None:
+        return None
+    has_plain_value = idle.name in type_.field_map and idle.name not in type_.semantics.spelling
+    return idle.topics if not idle.name or has_plain_value else None
+
+
 def _deciding_field(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
     """Path of the field that decides whether the message affects the work; None: no single field does."""
-    idle = IDLE.get(type_.deed.action) if type_.deed is not None else None
-    if idle is None or type_.deed is None or not idle.name:
+    idle = IDLE.get(type_.action)
+    if idle is None or not idle.name:
         return None
-    return dialect.locate(type_, type_.deed.field_map[idle.name])
+    where = type_.field_map.get(idle.name)
+    return dialect.locate(type_, where) if where is not None else None

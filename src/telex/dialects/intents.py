@@ -1,13 +1,12 @@
-"""Intents that dialects share, with their terms: the common vocabulary of translation.
+"""Intents that dialects share, with their terms and their work actions.
 
-An intent has a description and terms. A term is the meaning of a field, independent of its name in a dialect; its words
-are the common names of its values. The mappings of the built-in dialects and the semantics of users' dialects use these
-terms. A type without a counterpart has an intent of its own, so that there is always a reason for a missing
-translation.
+A term is the meaning of a field, independent of its name in a dialect; its words are the common names of its values.
+The mappings of the built-in dialects and the semantics of users' dialects use these terms. A type without a counterpart
+has an intent of its own, so that there is always a reason for a missing translation.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 NO_WORDS: tuple[str, ...] = ()
 LEVELS = ("high", "medium", "low")
@@ -15,11 +14,11 @@ RESULTS = ("pass", "notes", "partly", "fail")
 
 
 class Term(NamedTuple):
-    """What a field means to everybody."""
+    """Meaning of a field, common to all dialects."""
 
     means: str
-    words: tuple[str, ...] = NO_WORDS  # what its values are called; () where they are told as they stand
-    apart: tuple[str, ...] = NO_WORDS  # the good and the bad one of them, which must never look alike
+    words: tuple[str, ...] = NO_WORDS  # common names of its values; () where values are copied
+    apart: tuple[str, ...] = NO_WORDS  # the good and the bad one of them, which must stay distinct
 
 
 TASK = Term("the task it is about")
@@ -63,7 +62,7 @@ class Intent(NamedTuple):
 
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
-        """Term → what everybody calls its values."""
+        """Term → its words."""
         return {name: term.words for name, term in self.terms.items() if term.words}
 
 
@@ -262,7 +261,82 @@ INTENTS: Mapping[str, Intent] = {
     ),
 }
 
-# What a role does, for whoever has to find its like in another dialect.
+
+class WorkAction(NamedTuple):
+    """What a type with this intent does to the work."""
+
+    action: str  # a key of work/view.RULES
+    names: str  # of the rules: `name=term`, or `name` where the term has the same name; [] only if a list has it
+    needs: tuple[str, ...] = ()  # terms that the type must have
+    words: Mapping[str, Mapping[str, Any]] = {}  # name → word of its term → value as the rules have it
+
+
+# Work actions of an intent. The first whose terms the type has applies; without one, the type has no work rules.
+WORK: Mapping[str, tuple[WorkAction, ...]] = {
+    "assign": (
+        WorkAction(
+            "contract",
+            "plan=task phase objective=details tasks allowed forbidden depends_on must_haves=constraints checks budget",
+            ("task", "tasks", "allowed"),
+        ),
+        WorkAction("assign", "task title details depends_on", ("task",)),
+    ),
+    "progress": (
+        WorkAction(
+            "progress",
+            "plan task status commit files tokens concerns",
+            ("plan", "task"),
+            {"status": {"done": "complete", "partly": "partial", "started": "partial", "failed": "failed"}},
+        ),
+        WorkAction(
+            "status",
+            "task status details percent",
+            ("task",),
+            {"status": {"done": "completed", "partly": "progress", "started": "started", "failed": "failed"}},
+        ),
+    ),
+    "blocked": (
+        WorkAction(
+            "blocker",
+            "plan task blocker blockers[]=blocker needs severity",
+            ("task",),
+            {"severity": {"high": "blocking", "medium": "degraded", "low": "informational"}},
+        ),
+    ),
+    "verdict": (
+        WorkAction(
+            "quality",
+            "task status=result",
+            ("task",),
+            {"status": {"pass": "passed", "notes": "passed", "partly": "failed", "fail": "failed"}},
+        ),
+    ),
+    "ask": (
+        WorkAction(
+            "ask",
+            "task subject kind evidence options deadline files changes plan_file",
+            words={"kind": {"scope": "scope_change", "plan": "plan_approval", "gate": "gate_override"}},
+        ),
+    ),
+    "answer": (
+        WorkAction(
+            "answer",
+            "request task approved=decision decision reason=reasons reasons[] conditions modifications",
+            words={
+                "decision": {"yes": "approved", "no": "rejected", "conditional": "conditional"},
+                "approved": {"yes": True, "no": False, "conditional": True},
+            },
+        ),
+    ),
+    "release": (WorkAction("commit", "task approval files message approver", ("task", "approval")),),
+    "escalate": (WorkAction("escalate", "task level reason severity evidence advice", ("level",)),),
+    "move": (WorkAction("move", "task came_from goes_to reason", ("task", "came_from", "goes_to")),),
+    "close": (WorkAction("close", "plan reason", ("plan",)),),
+    "stop": (WorkAction("stop", "reason team"),),
+    "stopped": (WorkAction("stopped", "request approved pending", ("request", "approved")),),
+}
+
+# Functions of roles, by which counterparts in other dialects are found.
 TRADES: Mapping[str, str] = {
     "leads": "hands out work and decides",
     "makes": "builds",

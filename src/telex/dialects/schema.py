@@ -141,23 +141,6 @@ class SectionRule(NamedTuple):
     when: str = ""  # an expression; empty: always
 
 
-class Action(NamedTuple):
-    """What a message does to the work, and the fields with its values.
-
-    The work rules have their own names for values, independent of any dialect: `field_map` has the field of each, by
-    its short name as in a hard rule.
-    """
-
-    action: str  # a key of work/actions.CHAPTERS
-    field_map: Mapping[str, str]
-
-
-def action(name: str, names: str, more: Mapping[str, str] | None = None) -> Action:
-    """An action from a list of names, such as `plan=plan_id tasks`: without = the field has the same name."""
-    pairs = (pair.partition("=") for pair in names.split())
-    return Action(name, {own: field or own for own, _, field in pairs} | dict(more or {}))
-
-
 # Actions and intents of messages that decide something: they count only when the whole text is that message.
 _DECIDING = frozenset(
     {
@@ -178,18 +161,39 @@ _DECIDING = frozenset(
 )
 
 
-class Semantics(NamedTuple):
-    """What a message is to readers of other dialects, as a user's file says it. The rules of the work do not look here.
+NO_MAP: Mapping[str, Any] = {}
+BODY_KEY = "$body"  # in a tree: the markdown body, no field of the message
 
-    The built-in dialects have rows in the lexicon instead, which know more ways of saying things.
+
+class Semantics(NamedTuple):
+    """Meaning of a message type, for the work rules and for translation.
+
+    Both have their own names for values, independent of any dialect; a field is given by its short name, as in a hard
+    rule. A built-in type declares `action` and `field_map`, which serve both; its translation is in
+    `translation/mapping_tables.py`. The file of a user's dialect declares the intents and terms, from which the
+    action and its fields follow (`intents.WORK`).
     """
 
-    intents: tuple[str, ...]  # what it is, then what it may pass for where that is not known
-    says: Mapping[str, str]  # term → the field that says it, by its short name as in a hard rule
-    values: Mapping[str, Mapping[str, tuple[Any, ...]]]  # term → word → as it is written here; the first is written
-    means: Mapping[str, tuple[str, ...]]  # term → what the type itself says of it, the plainest first
-    defaults: Mapping[str, Any]  # a field's path → what stands there when nobody said anything
-    body: str | None = None  # the term that the markdown body says; front matter only
+    action: str = ""  # what it does to the work: a key of `work/view.RULES`, or one without rules
+    field_map: Mapping[str, str] = NO_MAP  # name of a value in the work rules → its field
+    spelling: Mapping[str, Mapping[Any, tuple[Any, ...]]] = NO_MAP  # name → value in the rules → values of the field
+    fixed: Mapping[str, Any] = NO_MAP  # name → value that every message of the type has
+    intents: tuple[str, ...] = ()  # of a user's type: its own, then those it may be translated as
+    terms: Mapping[str, str] = NO_MAP  # term of the intents → its field
+    words: Mapping[str, Mapping[str, tuple[Any, ...]]] = NO_MAP  # term → word → values; the first is written
+    means: Mapping[str, tuple[str, ...]] = NO_MAP  # term → words that the type implies, the most general first
+    defaults: Mapping[str, Any] = NO_MAP  # path of a required field → its value where the original has none
+    body: str | None = None  # term that the markdown body has; front matter only
+
+
+NO_SEMANTICS = Semantics()
+
+
+def action(name: str, names: str, more: Mapping[str, str] | None = None) -> Semantics:
+    """Semantics of a built-in type from a list of names, such as `plan=plan_id tasks`: without = the field has the same
+    name."""
+    pairs = (pair.partition("=") for pair in names.split())
+    return Semantics(name, {own: field or own for own, _, field in pairs} | dict(more or {}))
 
 
 class MessageType(NamedTuple):
@@ -207,11 +211,18 @@ class MessageType(NamedTuple):
     section_rules: Mapping[str, SectionRule] = NO_SECTION_RULES  # a section without one is a heading, in every message
     body_purpose: str = ""  # what the page asks for in a markdown body, in words
     body_example: str = ""  # front matter only
-    deed: Action | None = None
-    meaning: Semantics | None = None
+    semantics: Semantics = NO_SEMANTICS
 
     def __repr__(self) -> str:
         return f"<message type {self.name}>"
+
+    @property
+    def action(self) -> str:
+        return self.semantics.action
+
+    @property
+    def field_map(self) -> Mapping[str, str]:
+        return self.semantics.field_map
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -221,10 +232,9 @@ class MessageType(NamedTuple):
     @property
     def decides(self) -> bool:
         """Is it more than a report: an approval, a verdict, a contract, a move, a commit, a shutdown, an assignment?"""
-        if self.deed is not None and self.deed.action == "signal":
+        if self.action == "signal":
             return self.priority == "VALIDATION"  # the verdicts among the signals
-        means = (self.deed.action,) if self.deed is not None else self.meaning.intents if self.meaning else ()
-        return not _DECIDING.isdisjoint(means)
+        return not _DECIDING.isdisjoint((self.action, *self.semantics.intents))
 
 
 class EnvelopeFields(NamedTuple):

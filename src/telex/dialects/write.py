@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from telex.dialects.schema import Dialect, Tree
+from telex.dialects.schema import BODY_KEY, Dialect, Tree
 
 
 def write(dialect: Dialect, tree: Tree, body: str | None = None) -> str:
@@ -11,7 +11,8 @@ def write(dialect: Dialect, tree: Tree, body: str | None = None) -> str:
     if dialect.form == "front-matter":
         from telex.dialects.front_matter_writer import write_front_matter
 
-        return write_front_matter(tree, body or "")
+        fields = {name: value for name, value in tree.items() if name != BODY_KEY}
+        return write_front_matter(fields, body or tree.get(BODY_KEY, ""))
     return write_json(tree) + "\n"
 
 

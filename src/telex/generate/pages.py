@@ -128,8 +128,8 @@ def _facts(dialect: Dialect, type_: MessageType) -> str:
     facts += [("Answers", ", ".join(answers))] if answers else []
     facts += [("Body", type_.body_purpose)] if type_.body_purpose else []
     facts += [("Body has", ", ".join(f"`## {name}`" for name in type_.sections))] if type_.sections else []
-    if type_.meaning is not None:
-        acts = [f"{INTENTS[intent].does} (`{intent}`)" for intent in type_.meaning.intents]
+    if type_.semantics.intents:
+        acts = [f"{INTENTS[intent].does} (`{intent}`)" for intent in type_.semantics.intents]
         facts.append(("To others", f"a message that {', or else '.join(acts)}"))
     return "\n".join(f"- {name}: {words}" for name, words in facts)
 

@@ -162,11 +162,11 @@ def work_state_kinds() -> dict[str, Any]:
     """The type of a topic of each kind."""
     from telex.model.contracts import ContractIndex, Plan
     from telex.model.work import Escalation, ShutdownState
-    from telex.work import actions
     from telex.work.approvals import Approval
     from telex.work.blockers import Blocker
-    from telex.work.pipeline.state import Work
+    from telex.work.pipeline import Work
     from telex.work.tasks import Task
+    from telex.work.view import FOLDS
 
     known = {
         "plan": Plan,
@@ -178,4 +178,4 @@ def work_state_kinds() -> dict[str, Any]:
         "blocker": Blocker | None,
         "work": Work,
     }
-    return {kind: known.get(kind, Any) for kind in actions.FOLDS}
+    return {kind: known.get(kind, Any) for kind in FOLDS}

@@ -18,7 +18,6 @@ from telex.bus.decision import (
     RefusedSend,
     SendRequest,
     StoredSend,
-    event_detail,
 )
 from telex.delivery.membership import name_not_allowed
 from telex.delivery.routing import Participants, Route, route
@@ -367,14 +366,12 @@ class ReplayDecision(Decision):
             self._work = work._replace(change=work.change._replace(reports=()))
 
     def _append(self) -> DecidedSend:
-        """Store what later decisions need: changes of the work, requests in a user's dialect, ids."""
-        work, traits, findings = self._work, self._checked.traits, (*self._checked.findings, *self._findings)
+        """Store what later decisions need: changes of the work, and ids."""
+        work, findings = self._work, (*self._checked.findings, *self._findings)
         change = work.change if work is not None else None
-        is_request = traits is not None and traits.type.meaning is not None
-        if change is not None or is_request or self._prepared.has_own_id:
-            detail = event_detail(self._context, 0.0, findings, inboxes=self._route) if is_request else None
-            message = self._new_message(detail, ())
-            if is_request or self._prepared.has_own_id:
+        if change is not None or self._prepared.has_own_id:
+            message = self._new_message(None, ())
+            if self._prepared.has_own_id:
                 self._tx.append(message)
             if change is not None:
                 self._update_topics(self._entry.number, message)

@@ -1,32 +1,141 @@
-"""Envelope of a translated message: sender, recipient, time, id, correlation, reply.
+"""Header and result of a translation, counterparts of roles, and the envelope of the translated message."""
 
-Values of the original are copied where the result has a field for them; the others come from the bus.
-"""
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
-
-from telex.dialects.schema import ANY
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.timestamps import format_timestamp
-from telex.translation.loss_report import LossReport
-from telex.translation.mapping_plan import EnvelopeField
-from telex.translation.result import BY_THE_BUS
-from telex.translation.roles import ROLES_REMEMBERED_MAX, counterpart
 from telex.validation.authorization import EVERYONE, normalised, same_name
 
+if TYPE_CHECKING:
+    from telex.translation.planner import EnvelopeField
+    from telex.translation.render import LossReport
 
-def address(account: LossReport) -> str | None:
-    """Write sender and recipient, as the dialect calls them. Returns why the sender cannot send this, if so."""
+BY_THE_BUS = "as the bus has it"
+NO_BUS = "generated here: no bus has stored it"
+
+
+class MessageHeader(NamedTuple):
+    """Metadata of a message, from the bus or from the caller."""
+
+    id: str
+    at: float
+    sender: str
+    sender_role: str
+    recipient: str | None = None  # an agent's name, or *
+    recipient_role: str | None = None
+    correlation: str | None = None
+    reply_to: str | None = None
+    kept: bool = True  # a bus has stored it; False: the values were generated for this translation
+
+    @property
+    def known(self) -> str:
+        """Reason of a value that the original does not have."""
+        return BY_THE_BUS if self.kept else NO_BUS
+
+
+class FieldChange(NamedTuple):
+    """Reported change of one field. `path` is in the original if it is lost or narrowed, in the result if invented."""
+
+    path: str
+    slot: str | None  # such as "commit"; "$id" for a field of the envelope
+    value: Any  # in the original if it is lost or narrowed, in the result if invented
+    reason: str  # a clause with no capital letter and no full stop
+
+
+class Translation(NamedTuple):
+    dialect: Dialect
+    type: MessageType
+    tree: Tree
+    body: str | None  # the markdown under the front matter; None where the form has none
+    lost: tuple[FieldChange, ...] = ()
+    invented: tuple[FieldChange, ...] = ()
+    narrowed: tuple[FieldChange, ...] = ()
+    carried: tuple[tuple[str, str], ...] = ()  # paths of each copied field, narrowed ones included
+    sender_role: str | None = None  # of that dialect
+    recipient_role: str | None = None
+
+
+class NoCounterpart(NamedTuple):
+    """The dialect has no such message; a reader gets markdown."""
+
+    dialect: Dialect  # the one asked for
+    reason: str  # a sentence
+
+
+# Functions of roles. Where several roles of a dialect have the same, the first is the counterpart.
+TRADES: Mapping[str, Mapping[str, str]] = {
+    "vbw-typed": {
+        "lead": "leads",
+        "dev": "makes",
+        "qa": "tests",
+        "scout": "looks",
+        "debugger": "fixes",
+        "architect": "designs",
+        "docs": "documents",
+    },
+    "vbw-handoff": {"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
+    "vbw-company": {
+        "lead": "leads",
+        "dev": "makes",
+        "senior": "reviews",
+        "architect": "designs",
+        "qa-lead": "tests",
+        "qa-code": "runs",
+        "security": "audits",
+        "scout": "looks",
+        "debugger": "fixes",
+    },
+    "signal-md": {
+        "orchestrator": "leads",
+        "worker": "makes",
+        "reviewer": "reviews",
+        "auditor": "audits",
+        "architect": "designs",
+        "researcher": "looks",
+        "debugger": "fixes",
+        "documenter": "documents",
+    },
+    "build-flow": {
+        "build-orchestrator": "leads",
+        "fullstack-developer": "makes",
+        "cto": "designs",
+        "plan-manager": "documents",
+    },
+}
+# Functions to fall back to in a dialect without a role for one. Never one that may decide more.
+INSTEAD: Mapping[str, tuple[str, ...]] = {
+    "runs": ("tests", "audits", "reviews"),
+    "tests": ("reviews", "audits", "runs"),
+    "reviews": ("tests", "audits"),
+    "audits": ("tests", "reviews"),
+    "documents": ("makes",),
+    "fixes": ("makes",),
+    "designs": ("leads",),
+}
+_BUILT_IN: Mapping[str, str] = {role: trade for roles in TRADES.values() for role, trade in roles.items()}
+
+
+def counterpart(role: str, dialect: Dialect, to: Dialect) -> str | None:
+    """The role of `to` with the same name, else the one that does the same. None: `to` has no such role."""
+    role, here = normalised(role), trades_of(dialect)
+    if role in to.roles:
+        return role
+    trade = here.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
+    wanted = (trade, *INSTEAD.get(trade, ())) if trade is not None else ()
+    return next((other for does in wanted for other, trade in trades_of(to).items() if trade == does), None)
+
+
+def trades_of(dialect: Dialect) -> Mapping[str, str]:
+    """Function of each role."""
+    return {**TRADES.get(dialect.extends or dialect.name, {}), **dialect.trades}
+
+
+def address(account: "LossReport") -> str | None:
+    """Write sender and recipient. Returns the reason if the sender's role may not send the type."""
     plan, header = account.plan, account.header
     theirs = _their_role(account)
-    cached = plan.roles.get((header.sender_role, theirs))
-    if cached is None:
-        if len(plan.roles) >= ROLES_REMEMBERED_MAX:
-            plan.roles.clear()
-        cached = _my_role(account), _receiver(account, theirs) if theirs is not None else None
-        plan.roles[header.sender_role, theirs] = cached
-    mine, whom = cached
+    mine, whom = _my_role(account), _receiver(account, theirs) if theirs is not None else None
     if mine is None:
         allowed = " or ".join(plan.to.roles if plan.becomes.senders == ANY else plan.becomes.senders)
         role = normalised(header.sender_role)
@@ -47,10 +156,10 @@ def address(account: LossReport) -> str | None:
     signed = plan.wires["sender"].there
     if signed is None or not signed.required or signed.path in account.written:
         return None
-    return f"{plan.becomes.name} has no room for the name of its sender."
+    return f"{plan.becomes.name} has no field that fits the name of its sender."
 
 
-def _my_role(account: LossReport) -> str | None:
+def _my_role(account: "LossReport") -> str | None:
     """The sender's role in the dialect, if that may send the type. No other role is ever signed."""
     plan, role = account.plan, account.header.sender_role
     mine = counterpart(role, plan.dialect, plan.to)
@@ -60,7 +169,7 @@ def _my_role(account: LossReport) -> str | None:
     return mine or (None if is_signed_by_role else normalised(role))
 
 
-def _receiver(account: LossReport, role: str) -> str | None:
+def _receiver(account: "LossReport", role: str) -> str | None:
     """The recipient's role in the dialect, if that receives the type; the first that does where one has to be named."""
     plan = account.plan
     theirs, allowed = counterpart(role, plan.dialect, plan.to), plan.becomes.receivers
@@ -72,20 +181,19 @@ def _receiver(account: LossReport, role: str) -> str | None:
     return allowed[0]
 
 
-def _their_role(account: LossReport) -> str | None:
+def _their_role(account: "LossReport") -> str | None:
     receivers = account.plan.type.receivers
     return account.header.recipient_role or (receivers[0] if receivers != ANY else None)
 
 
-def _why_mine(account: LossReport) -> str:
-    """Why the sender is called so, where the original does not say it."""
+def _why_mine(account: "LossReport") -> str:
     said, mine = account.header.sender_role, account.roles[0]
     if account.plan.to.addresses == "names" or mine == normalised(said):
         return BY_THE_BUS if account.header.kept else "taken for its sender"
     return f"it stands for {normalised(said)} in {account.plan.to.name}"
 
 
-def _why_theirs(account: LossReport) -> str:
+def _why_theirs(account: "LossReport") -> str:
     header, plan, whom, theirs = account.header, account.plan, account.roles[1], _their_role(account)
     if plan.to.addresses == "names" and header.recipient:
         return header.known
@@ -99,19 +207,14 @@ def _why_theirs(account: LossReport) -> str:
 
 
 def _name(
-    account: LossReport,
-    what: str,
-    value: str | None,
-    why: Callable[[LossReport], str],
-    *,
-    unclear: bool = False,
+    account: "LossReport", what: str, value: str | None, why: "Callable[[LossReport], str]", *, unclear: bool = False
 ) -> None:
     slot, here, there, alone = account.plan.wires[what]
     said = here.get(account.tree) if here is not None else None
     unwanted = there is not None and not there.required and (said is None or unclear)
     if there is None or value is None or unwanted or not there.fits(value):
         if here is not None and said is not None and alone:
-            account.lose(here.path, slot, said, "who it is stands with the message, not in it")
+            account.lose(here.path, slot, said, "the bus has it, not the message")
         return
     account.write(there.path, there.steps, value)
     if here is None or said is None:
@@ -119,27 +222,22 @@ def _name(
         return
     account.carried.append((here.path, there.path))
     account.wired.add(here.path)
-    if said != value and not _told_back(account, said, value):
+    if said != value and not _is_restorable(account, said, value):
         to, is_name = account.plan.to, account.plan.dialect.addresses == "names" != account.plan.to.addresses
         reason = f"{to.name} writes the role, {value}" if is_name else f"{value} is what {to.name} calls it"
         account.narrow(here.path, slot, said, reason)
 
 
-def _told_back(account: LossReport, said: Any, value: str) -> bool:
+def _is_restorable(account: "LossReport", said: Any, value: str) -> bool:
     if not isinstance(said, str):
         return False
     if account.plan.to.addresses == "names" or account.plan.dialect.addresses == "names":
-        return _same_name(said, value)
+        return same_name(said, value)
     return counterpart(value, account.plan.to, account.plan.dialect) == said
 
 
-@lru_cache(ROLES_REMEMBERED_MAX)
-def _same_name(said: str, value: str) -> bool:
-    return same_name(said, value)
-
-
-def envelope(account: LossReport) -> None:
-    """Its id, its time, and what it answers."""
+def envelope(account: "LossReport") -> None:
+    """Write id, timestamp and reply_to."""
     for what in ("id", "timestamp", "reply_to"):
         slot, here, there, alone = account.plan.wires[what]
         said = here.get(account.tree) if here is not None else None
@@ -160,12 +258,12 @@ def envelope(account: LossReport) -> None:
                 account.invent(there.path, slot, value, header.known)
 
 
-def correlate(account: LossReport) -> None:
-    """The conversation it belongs to: by its own field, or as good as told where the task has the same name."""
+def correlate(account: "LossReport") -> None:
+    """Write the correlation id, unless the task has the same value."""
     slot, here, there, alone = account.plan.wires["correlation"]
     said = here.get(account.tree) if here is not None else None
     if there is not None and there.path not in account.written:
-        if here is not None and _is_told_as_task(account, here, there) and there.fits(said):
+        if here is not None and _is_copied_as_task(account, here, there) and there.fits(said):
             account.write(there.path, there.steps, said)
             account.invent(there.path, slot, said, "what it is about stands for the conversation")
             account.thread = said
@@ -173,7 +271,7 @@ def correlate(account: LossReport) -> None:
         if isinstance(said, str) and said and there.fits(said):
             account.write(there.path, there.steps, said)
         else:
-            _call(account, there, slot)
+            _new_correlation(account, there, slot)
     account.thread = account.written.get(there.path) if there is not None else None
     if here is None or said is None:
         return
@@ -185,21 +283,21 @@ def correlate(account: LossReport) -> None:
         account.lose(here.path, slot, said, account.plan.kept)
 
 
-def _is_told_as_task(account: LossReport, here: EnvelopeField, there: EnvelopeField) -> bool:
-    """One field says both, and has been told as what it is about: that it names a conversation is then made up."""
+def _is_copied_as_task(account: "LossReport", here: "EnvelopeField", there: "EnvelopeField") -> bool:
+    """Whether one field is task and correlation id and was copied as the task."""
     if there.required:
         return False
     return any(read.path == here.path and told for read, told in zip(account.plan.reads, account.told, strict=True))
 
 
-def _call(account: LossReport, there: EnvelopeField, slot: str) -> None:
-    """A conversation that the original does not name: as the bus calls it, or by the task, or by the message itself."""
+def _new_correlation(account: "LossReport", there: "EnvelopeField", slot: str) -> None:
+    """A correlation id that the original does not have: from the bus, the task, or the message's own id."""
     header = account.header
     known = ((header.correlation, header.known), (account.slot("task"), "its task stands for the conversation"))
     named = next(((one, why) for one, why in known if isinstance(one, str) and one and there.fits(one)), None)
     unnamed = ("", "no conversation is named") if there.may_be_empty else (header.id, "the message stands for itself")
     value, why = named or unnamed
     if not there.fits(value):
-        return  # where something has to stand there, it is filled in like any other field
+        return  # a required one is filled in like any other field
     account.write(there.path, there.steps, value)
     account.invent(there.path, slot, value, why)

@@ -1,7 +1,8 @@
-"""Markdown rendering of a message for readers without its dialect, people and agents.
+"""Escaping of untrusted text in markdown.
 
-First sender, type and recipient, then the short fields as a list, then the long ones, then how to reply. Text of the
-message cannot pass for a heading or a field: see `markdown_escape`. Truncated text is marked as such.
+A message may contain headings, HTML, fences, image links, or lines that look like our own output. Rendered as markdown,
+none of that takes effect; read as text, every line is marked as quoted. Only what would take effect is escaped, since
+most readers are agents and see the escapes.
 """
 
 import json
@@ -13,10 +14,71 @@ from telex.dialects.blanks import blank
 from telex.dialects.draft import draft, field_named
 from telex.dialects.schema import ANY, TYPE, Dialect, MessageType, OneOf, Text, Timestamp, Tree
 from telex.dialects.write import write
+from telex.model.escape import shown
 from telex.model.roster import EVERYONE, TELEX
-from telex.translation.markdown_escape import code, fenced, on_one_line, quoted, shown_lines
-from telex.translation.result import MessageHeader
+from telex.translation.envelope import MessageHeader
 from telex.validation.authorization import has_no_words
+
+_ACTIVE = re.compile(
+    r"""\\(?=[!-/:-@\[-`{-~]|$)            # an escape, or a forced line end
+    |[`*\[~]                               # code, emphasis, links and pictures, strokes
+    |(?<![^\W_])_                          # emphasis; inside a word or behind it an underscore is only a letter
+    |<(?=[A-Za-z/!?])                      # HTML and addresses
+    |&(?=\#?\w+;)                          # the name of a character""",
+    re.VERBOSE,
+)
+_ACTIVE_AT_THE_START = re.compile(
+    r"""(?P<mark>\#(?=\#{0,5}(?:\s|$))     # a heading
+    |[-+](?=[\s|:-]|$)|=(?==*\s*$)         # lists, rules, the line under a heading
+    |>|\||:(?=-))                          # quotes and tables
+    |(?P<number>[0-9]{1,9})(?=[.)](?:\s|$))""",
+    re.VERBOSE,
+)
+_BACKSLASHED = r"\\\g<0>"
+_VERBATIM = re.compile(r"^(?: {4}| {0,3}\t| {0,3}(?:```|~~~))", re.MULTILINE)
+
+
+def on_one_line(text: str) -> str:
+    """The text within a line of ours."""
+    return _escaped(shown(text.strip().replace("\t", " ")))
+
+
+def quoted(text: str, indent: str = "") -> list[str]:
+    """A text of several lines as a quotation; one that must keep its indentation, as code must, in a fence."""
+    seen = shown_lines(text.strip("\n"))
+    if _VERBATIM.search(text):
+        return fenced(seen, indent)
+    return [f"{indent}> {_escaped(line)}".rstrip(" ") for line in seen.split("\n")]
+
+
+def shown_lines(text: str) -> str:
+    """`shown` for a text of several lines, which stay."""
+    return "\n".join(shown(line.replace("\t", "    ")).rstrip(" ") for line in text.split("\n"))
+
+
+def fenced(text: str, indent: str = "", language: str = "") -> list[str]:
+    """The text as it is, in a fence that is longer than any inside."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return [indent + line for line in (f"{fence}{language}", *text.split("\n"), fence)]
+
+
+def code(text: str) -> str:
+    """Words of ours, to be typed as they stand. They hold no backtick."""
+    assert "`" not in text
+    return f"`{text}`"
+
+
+def _escaped(line: str) -> str:
+    blanks, words = line[: len(line) - len(line.lstrip(" "))], line.lstrip(" ")
+    start = _ACTIVE_AT_THE_START.match(words)
+    if start is None:
+        return blanks + _ACTIVE.sub(_BACKSLASHED, words)
+    if start["number"]:
+        after = start.end()
+        return f"{blanks}{start['number']}\\{words[after]}{_ACTIVE.sub(_BACKSLASHED, words[after + 1 :])}"
+    return f"{blanks}\\{start['mark']}{_ACTIVE.sub(_BACKSLASHED, words[start.end() :])}"
+
 
 LINE_CHARACTERS_MAX = 160  # longer values get lines of their own
 TEXT_CHARACTERS_MAX = 4_000
@@ -186,7 +248,7 @@ _IN_WORDS = ("telex send --as {me} --to {you} --reply-to {id} -",)
 def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader) -> list[str]:
     """The end of a rendering: which answer is expected, and how to send it."""
     answer = dialect.types.get(type_.reply or "")
-    does = type_.deed.action if type_.deed is not None else ""
+    does = type_.action
     if header.sender == TELEX and answer is None:
         does = "escalate"  # the bus forwards the answer to the author
     commands = _typed(_BY_COMMAND.get(does, _IN_WORDS), header)

@@ -56,21 +56,8 @@ def _stands_alone(spec: Body, text: str, main: Any, headings: tuple[str, ...]) -
     return _freely_parsed(spec, text, headings) == ParsedBody({spec.main: main})
 
 
-def surely_told(spec: Body, values: Mapping[str, Any]) -> bool:
-    """Plain texts of one line each, as most are: then reading gives them back, and nobody has to try."""
-    for slot, value in values.items():
-        if not value and slot == spec.main:
-            return False
-        for text in value if isinstance(value, list) else (value,):
-            if not isinstance(text, str) or not text or text in (SILENT, NONE) or not text.isprintable():
-                return False
-            if slot == spec.main and text.lstrip().startswith("#"):
-                return False
-    return True
-
-
 def parse(spec: Body, body: str, headings: tuple[str, ...] = ()) -> ParsedBody:
-    """What a body says."""
+    """Values of a body."""
     if not body:
         return ParsedBody({})
     values = _sections(spec, body)
@@ -80,12 +67,12 @@ def parse(spec: Body, body: str, headings: tuple[str, ...] = ()) -> ParsedBody:
 
 
 def _freely_parsed(spec: Body, body: str, headings: tuple[str, ...]) -> ParsedBody:
-    """What is under a heading that nobody knows stays in the main text, and so does what is under none.
+    """Values of a handwritten body. Text under an unknown heading, or under none, belongs to the main value.
 
-    So does what the type asks for and the row has no slot for, unless the main thing stands under its own heading: then
-    it is none of that."""
+    So does a section that the type requires and the mapping has no slot for, unless the main value has its own
+    heading."""
     values: dict[str, Any] = {}
-    rest: list[tuple[str, str]] = []  # what is left, each with the heading that it stands under
+    rest: list[tuple[str, str]] = []  # the other sections, each with its heading
     by_heading = {section.heading.casefold(): section for section in spec.sections}
     called = {one.casefold(): one for one in (*headings, *(section.heading for section in spec.sections), spec.heading)}
     deepest = 2 if spec.pages else 6  # below that are the names of pages

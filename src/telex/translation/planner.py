@@ -1,11 +1,10 @@
-"""Plans for translating one type into another: everything that is known before a message, once for each pair."""
+"""Translation plan of a pair of types: built by `planner` once for each pair, executed by `render`."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from telex.dialects.intents import INTENTS
-from telex.dialects.rule_evaluation import compile_for_tree, get_path
-from telex.dialects.rule_language import compile_rule, names, parse
+from telex.dialects.rule_language import compile_for_tree, parse
 from telex.dialects.schema import (
     TYPE,
     Dialect,
@@ -16,25 +15,132 @@ from telex.dialects.schema import (
     ListOf,
     MessageType,
     Text,
-    Timestamp,
     Tree,
+    get_path,
     has_to_be_chosen,
     kind_at,
 )
 from telex.model.text import join, path_of
-from telex.translation.kind_conversion import Way, fits, way, written
-from telex.translation.mapping import TypeMapping
-from telex.translation.mapping_plan import (
-    EnvelopeField,
-    EnvelopeMapping,
-    FieldCopy,
-    FieldRead,
-    KnownFields,
-    ListMapping,
-    MappingPlan,
-    RequiredField,
+from telex.translation.mapping import (
+    UNSAID,
+    ItemPart,
+    MinimumValue,
+    Overstatement,
+    Slot,
+    Steps,
+    Test,
+    TypeMapping,
+    Values,
+    Way,
+    default,
+    fits,
+    places_of,
+    way,
+    written,
 )
-from telex.translation.slots import UNSAID, ItemPart, Slot, Steps, default, getter, places_of
+
+
+class ListMapping(NamedTuple):
+    """Conversion of the items of one list into those of another."""
+
+    moves: tuple[tuple[Steps, str, Steps, str, Way], ...]  # each step with its text in a path
+    needs: tuple[tuple[str, str, str, MinimumValue], ...]  # step, its text in a path, slot, value
+    moved: frozenset[str]
+    whole: bool  # the items of the original are plain values
+
+
+class FieldRead(NamedTuple):
+    """One field of the original. Its value is copied or reported as lost."""
+
+    path: str
+    slot: str
+    name: str
+    get: Callable[[Tree], Any] | None  # None: in the body
+    spelt: Values | None
+    at_home: bool = False  # implied by the type in both directions
+
+
+class FieldCopy(NamedTuple):
+    """One field of the original that may be copied to one of the result."""
+
+    read: int
+    slot: str
+    place: str  # key of the target: its path, in a body with the slot
+    path: str
+    steps: Steps  # none: in the body
+    name: str  # of its section
+    way: Way
+    exact: bool
+    items: ListMapping | None
+
+
+class RequiredField(NamedTuple):
+    """A field that must have a value."""
+
+    path: str
+    steps: Steps
+    slot: str
+    fits: Test
+    least: MinimumValue
+    plain: bool  # `least` is a literal value
+    within: Callable[[Tree], Any] | None  # required only if this is present
+    meant: str | None  # slot that must be absent from the original for the default to be right; None: none
+
+
+class EnvelopeField(NamedTuple):
+    path: str
+    steps: Steps
+    get: Callable[[Tree], Any]
+    fits: Test
+    required: bool
+    may_be_empty: bool
+
+
+class KnownFields(NamedTuple):
+    """Fields of an object that the plan reads, and those of nested objects."""
+
+    path: str
+    names: frozenset[str]
+    groups: tuple[tuple[str, "KnownFields"], ...]
+
+
+class EnvelopeMapping(NamedTuple):
+    """One envelope field, in the original and in the result."""
+
+    slot: str  # $id, $sender
+    here: EnvelopeField | None
+    there: EnvelopeField | None
+    alone: bool  # no other slot uses the original's field
+
+
+class MappingPlan(NamedTuple):
+    """Mapping of a type to one of another dialect."""
+
+    dialect: Dialect
+    type: MessageType
+    row: TypeMapping
+    to: Dialect
+    becomes: MessageType
+    spoken: TypeMapping
+    reads: tuple[FieldRead, ...]
+    by_slot: Mapping[str, tuple[int, ...]]
+    carries: tuple[FieldCopy, ...]
+    constants: tuple[tuple[str, Steps, Any, Overstatement | None], ...]
+    meant: tuple[tuple[int, str, Any], ...]  # read whose value the other type implies, slot, most general value
+    needs: tuple[RequiredField, ...]
+    groups: tuple[Steps, ...]  # objects that must exist, even if empty
+    wires: Mapping[str, EnvelopeMapping]
+    rules: tuple[tuple[Callable[[Tree], Any], HardRule], ...]
+    places: Mapping[str, Slot]  # of the result, by the action's field names
+    known: KnownFields
+    order: tuple[str, ...]  # of the result's fields
+    threaded_first: bool  # the correlation id has a field of its own
+    at_home: tuple[bool, ...]  # for each read
+    no_place: str  # reason why a field is lost
+    kept: str  # reason why an envelope field is
+    strays: str | None  # path of what the translation back cannot restore
+    version: str | None  # field of the result with the dialect's version
+
 
 TYPE_PATH = path_of(TYPE)
 WIRED = ("id", "timestamp", "reply_to", "sender", "recipient", "correlation")
@@ -98,7 +204,6 @@ def make(
         kept=f"{to.name} does not write it; the bus keeps it",
         strays=strays,
         version=version,
-        roles={},
     )
 
 
@@ -120,7 +225,7 @@ def _wired(dialect: Dialect, type_: MessageType, name: str) -> EnvelopeField | N
         return None
     may_be_empty = isinstance(field.kind, Text) and field.kind.may_be_empty
     return EnvelopeField(
-        path_of(*steps), steps, getter(steps), fits(field.kind), required=field.required, may_be_empty=may_be_empty
+        path_of(*steps), steps, get_path(steps), fits(field.kind), required=field.required, may_be_empty=may_be_empty
     )
 
 
@@ -136,7 +241,7 @@ def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[st
         if key not in seen:
             seen[key] = len(reads)
             at_home = len(row.when.get(place.slot, ())) == 1
-            get = None if place.in_body else getter(place.steps)
+            get = None if place.in_body else get_path(place.steps)
             reads.append(FieldRead(place.path, place.slot, place.name, get, place.values, at_home=at_home))
         elif place.values is not None:
             reads[seen[key]] = reads[seen[key]]._replace(spelt=place.values)
@@ -245,22 +350,8 @@ def _said(kind: Kind, there: ItemPart) -> Kind:
 
 def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
     """Rules whose violation refuses the message."""
-    found = []
-    for rule in (*to.rules, *type_.rules):
-        if rule.severity == "refusal":
-            node = parse(rule.broken_when)
-            fields = [kind_at(to.fields_of(type_), to.locate(type_, name)) for name in names(node)]
-            if any(field is not None and isinstance(field.kind, Timestamp) for field in fields):
-                found.append(
-                    (compile_for_tree(node, to, type_), rule)
-                )  # timestamps are parsed before they are compared
-            else:
-                found.append((compile_rule(node, lambda name: _place(to.locate(type_, name))), rule))
-    return tuple(found)
-
-
-def _place(steps: Steps) -> Callable[[Tree], Any]:
-    return get_path(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
+    rules = [rule for rule in (*to.rules, *type_.rules) if rule.severity == "refusal"]
+    return tuple((compile_for_tree(parse(rule.broken_when), to, type_), rule) for rule in rules)
 
 
 # --- required fields -------------------------------------------------------------------------------------------------
@@ -286,7 +377,7 @@ def _needs(
             if isinstance(field.kind, Group):
                 if field.required and within is None:
                     groups.append(here)
-                look(field.kind.fields, here, within if field.required else getter(here))
+                look(field.kind.fields, here, within if field.required else get_path(here))
             elif field.required and not (len(here) == 1 and name in (TYPE, version)):
                 path = path_of(*here)
                 slot = slots.get(path, name)

@@ -1,20 +1,115 @@
-"""Execution of a translation plan: writes each field of the result and reports what became of each original field."""
+"""Execution of a translation plan: writes each field of the result and reports what became of each field."""
 
 from typing import Any
 
-from telex.dialects.schema import ListOf, Tree
-from telex.dialects.timestamps import format_timestamp
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import TYPE, ListOf, Tree, set_path
+from telex.model.limits import LIMITS
 from telex.model.text import join, path_of, within
 from telex.translation import markdown_sections
-from telex.translation.envelope import address, correlate, envelope
-from telex.translation.kind_conversion import canonical
-from telex.translation.kind_conversion import fits as fits_kind
-from telex.translation.loss_report import LossReport
-from telex.translation.mapping import FromSlot, MinimumValue
-from telex.translation.mapping_plan import FieldCopy, KnownFields, ListMapping, MappingPlan
-from telex.translation.planner import TYPE_PATH
-from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
-from telex.translation.slots import BODY, UNSAID, Steps
+from telex.translation.envelope import (
+    FieldChange,
+    MessageHeader,
+    NoCounterpart,
+    Translation,
+    address,
+    correlate,
+    envelope,
+)
+from telex.translation.mapping import (
+    BODY,
+    UNSAID,
+    ByValue,
+    FromSlot,
+    MinimumValue,
+    OfList,
+    Steps,
+    Sum,
+    Worth,
+    canonical,
+)
+from telex.translation.mapping import fits as fits_kind
+from telex.translation.planner import TYPE_PATH, FieldCopy, KnownFields, ListMapping, MappingPlan
+
+NO_BODY = markdown_sections.ParsedBody({})
+
+
+class LossReport:
+    """State of one translation: the result so far, and what became of each field of the original."""
+
+    def __init__(self, plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None) -> None:
+        self.plan, self.tree, self.header = plan, tree, header
+        parsed = NO_BODY
+        if plan.row.body is not None:
+            parsed = markdown_sections.parse(plan.row.body, body or "", plan.type.headings)
+        self.strays = parsed.strays
+        self.body, self.laid_out = body, not parsed.as_written  # by hand, and not as it would be written
+        self.values = [read.get(tree) if read.get is not None else parsed.values.get(read.name) for read in plan.reads]
+        self.result: Tree = {TYPE: plan.becomes.name}
+        if plan.version is not None:
+            self.result[plan.version] = plan.to.stated_version
+        self.sections: dict[str, Any] = {}  # of the body
+        self.written: dict[str, Any] = {}  # values of the result, by path
+        self.sources: dict[str, int] = {}  # by path: the read of its value
+        self.spoken: set[str] = set()  # slots that have a value
+        self.wired: set[str] = set()  # fields of the original that the envelope of the result has
+        self.thread: Any = None
+        self.told = list(plan.at_home)
+        self.vague = [False] * len(plan.reads)
+        self.lost: list[FieldChange] = []
+        self.invented: list[FieldChange] = []
+        self.narrowed: list[FieldChange] = []
+        self.carried: list[tuple[str, str]] = []
+        self.roles: tuple[str, str | None] = ("", None)
+
+    def write(self, path: str, steps: tuple[str, ...], value: Any) -> None:
+        self.written[path] = value
+        set_path(self.result, steps, value)
+
+    def invent(self, path: str, slot: str | None, value: Any, reason: str) -> None:
+        self.invented.append(FieldChange(path, slot, value, reason))
+
+    def lose(self, path: str, slot: str | None, value: Any, reason: str) -> None:
+        self.lost.append(FieldChange(path, slot, value, reason))
+
+    def narrow(self, path: str, slot: str | None, value: Any, reason: str) -> None:
+        self.narrowed.append(FieldChange(path, slot, value, reason))
+
+    def slot(self, name: str) -> Any:
+        """Value of a slot in the original."""
+        if name == "$correlation":
+            return self.header.correlation or self.thread
+        if name.startswith("$"):
+            return getattr(self.header, name[1:])
+        values = (self.values[number] for number in self.plan.by_slot.get(name, ()))
+        return next((value for value in values if value is not None), None)
+
+    def words(self, slot: str) -> list[str]:
+        """Common words for the values of a slot."""
+        if slot == "$intent":
+            return list(self.plan.row.intents[:1])
+        reads, means = self.plan.reads, self.plan.row.means.get(slot, ())
+        values = [canonical(self.values[number], reads[number].spelt) for number in self.plan.by_slot.get(slot, ())]
+        return [value for value in (*means[:1], *values) if isinstance(value, str)]
+
+    def untold(self, slot: str) -> bool:
+        """Whether the original has a value of the slot that was not copied."""
+        numbers = self.plan.by_slot.get(slot, ())
+        return any(self.values[number] is not None and not self.told[number] for number in numbers)
+
+    def worth(self, value: Worth, fits: Any = None) -> Any:
+        match value:
+            case FromSlot(slots, otherwise):
+                values = [self.slot(slot) for slot in slots]
+                return next((value for value in values if value and (fits is None or fits(value))), otherwise)
+            case Sum(slots):
+                total = sum(number for slot in slots if type(number := self.slot(slot)) is int)
+                return min(total, LIMITS.integer_max)
+            case OfList(slot, function):
+                return function(self.slot(slot))
+            case ByValue(slot, values, otherwise):
+                return next((values[word] for word in self.words(slot) if word in values), otherwise)
+        return value
 
 
 def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None) -> Translation | NoCounterpart:
@@ -40,7 +135,7 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
     broken = _fill(account) or _fix(account)
     if broken is not None:
         return NoCounterpart(plan.to, broken)
-    text = write_body(account)
+    text = _write_body(account)
     _close(account)
     translation = Translation(plan.to, plan.becomes, _in_order(account.result, plan), text)
     return translation._replace(
@@ -120,7 +215,7 @@ def _constrain(account: LossReport) -> None:
 
 
 def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any) -> list[Any] | None:
-    if not isinstance(value, list) or not (plan.whole or all(isinstance(one, dict) for one in value)):
+    if not isinstance(value, list) or not (plan.whole or all(isinstance(item, dict) for item in value)):
         return None
     read = account.plan.reads[carry.read]
     found: list[Any] = []
@@ -146,9 +241,9 @@ def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any)
             if not told[1]:
                 account.narrow(here + at, carry.slot, said, "it cannot be translated back")
         if not plan.whole:
-            for name, one in item.items():
+            for name, part in item.items():
                 if name not in plan.moved:
-                    lose(FieldChange(here if in_body else join(here, name), carry.slot, one, account.plan.no_place))
+                    lose(FieldChange(here if in_body else join(here, name), carry.slot, part, account.plan.no_place))
         if new == {} or any(least is UNSAID and step not in new for step, _, _, least in plan.needs):
             # No value could be copied, or a required choice is missing that only the sender can make.
             del account.lost[already:], account.carried[brought:]
@@ -250,10 +345,10 @@ def _close(account: LossReport) -> None:
             read = plan.reads[number]
             if read.path not in account.wired:
                 account.narrow(read.path, read.slot, value, f"{plan.to.name} has no field that translates back")
-    if account.loose is not None:
-        account.lose(BODY, None, account.loose, plan.no_place)
-    if account.body and plan.row.body is not None:
-        close_body(account, account.body)
+    if account.body and plan.row.body is None:
+        account.lose(BODY, None, account.body, plan.no_place)
+    elif account.body:
+        _close_body(account, account.body)
     _residue(account, account.tree, plan.known)
     if plan.strays is not None:
         account.narrow(plan.strays, "$type", plan.type.name, f"{plan.becomes.name} leads back elsewhere")
@@ -287,7 +382,7 @@ def _in_order(tree: Tree, plan: MappingPlan) -> Tree:
 # --- markdown body ----------------------------------------------------------------------------------------------------
 
 
-def write_body(account: LossReport) -> str | None:
+def _write_body(account: LossReport) -> str | None:
     """The body of the result; None for a JSON dialect."""
     spec = account.plan.spoken.body
     if account.plan.to.form != "front-matter":
@@ -298,11 +393,10 @@ def write_body(account: LossReport) -> str | None:
     # Line ends are normalised first, so that the sections can be separated again.
     said = {slot: _with_plain_ends(value) for slot, value in account.sections.items()}
     body, silent = markdown_sections.compose(spec, said, headings)
-    if not markdown_sections.surely_told(spec, account.sections):
-        again = markdown_sections.parse(spec, body, headings).values
-        for slot, value in account.sections.items():
-            if again.get(slot) != value:
-                account.vague[account.sources[f"{BODY}#{slot}"]] = True
+    parsed = markdown_sections.parse(spec, body, headings).values
+    for slot, value in account.sections.items():
+        if parsed.get(slot) != value:
+            account.vague[account.sources[f"{BODY}#{slot}"]] = True
     for heading in silent:
         reason = f"{account.plan.becomes.name} asks for this heading"
         account.invent(join(BODY, heading), None, markdown_sections.SILENT, reason)
@@ -317,7 +411,7 @@ def _with_plain_ends(value: Any) -> Any:
     return {name: _with_plain_ends(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-def close_body(account: LossReport, body: str) -> None:
+def _close_body(account: LossReport, body: str) -> None:
     """Report what became of the original's body as a whole, after its sections."""
     for heading, text in account.strays.items():
         account.lose(join(BODY, heading), None, text, account.plan.no_place)

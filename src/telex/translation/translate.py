@@ -9,23 +9,20 @@ from typing import Any, NamedTuple
 
 from telex.dialects.field_access import get_path
 from telex.dialects.intents import INTENTS
-from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import ANY, Boolean, Dialect, Fields, Group, Integer, MessageType, Number, Tree
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.translation.kind_conversion import canonical
-from telex.translation.mapping_plan import MappingPlan
-from telex.translation.mappings import home_of, routes, why_not
-from telex.translation.planner import make
+from telex.translation.envelope import FieldChange, MessageHeader, NoCounterpart, Translation
+from telex.translation.mapping import canonical, names_of
+from telex.translation.mapping_tables import home_of, routes, why_not
+from telex.translation.planner import MappingPlan, make
 from telex.translation.render import tell
-from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
-from telex.translation.slots import names_of
-from telex.validation import scalars
 from telex.validation.authorization import authorise_recipient, authorise_sender, normalised
 from telex.validation.fields import validate
+from telex.validation.scalars import typed
 
 __all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
 
@@ -138,7 +135,7 @@ def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Translatio
 def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
     """Validate the result if its dialect is a user's: its rules may not fit any mapping."""
     if isinstance(made, NoCounterpart) or (
-        made.type.meaning is None and (made.dialect.extends is None or made.dialect.name in _BUILT_IN)
+        not made.type.semantics.intents and (made.dialect.extends is None or made.dialect.name in _BUILT_IN)
     ):
         return made
     findings = refusals(
@@ -162,7 +159,7 @@ def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCount
     fields_max = LIMITS.front_matter_bytes_max if narrow else LIMITS.message_bytes_max
     rest_max = LIMITS.message_bytes_max - fields_max
     # An upper bound first: nearly all are short, and need not be serialised.
-    if _letters(made.tree) * _BYTES_OF_A_LETTER_MAX <= fields_max and len(made.body or "") * 4 <= rest_max:
+    if len(repr(made.tree)) * _BYTES_OF_A_LETTER_MAX <= fields_max and len(made.body or "") * 4 <= rest_max:
         return made
     fields = _bytes_of(write(made.dialect, made.tree, ""))
     whole = fields + _bytes_of(made.body or "")
@@ -170,19 +167,6 @@ def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCount
         return made
     why = f"its fields take {fields:,} bytes of {fields_max:,}" if fields > fields_max else f"it takes {whole:,} bytes"
     return NoCounterpart(made.dialect, f"As {made.type.name} it would be refused for its length: {why}.")
-
-
-def _letters(tree: Tree) -> int:
-    """Approximate number of characters."""
-    found = 0
-    for value in tree.values():
-        if type(value) is str:
-            found += len(value)
-        elif type(value) is dict:
-            found += _letters(value)
-        elif value:
-            found += len(repr(value))
-    return found + 10 * len(tree)
 
 
 def _bytes_of(text: str) -> int:
@@ -202,30 +186,3 @@ def _may_mean(tree: Tree, plan: MappingPlan) -> bool:
         if any(value not in values for value in said) or (not said and slot in terms):
             return False
     return True
-
-
-# --- scalars of front matter ------------------------------------------------------------------------------------------
-
-
-def typed(tree: Tree, fields: Fields) -> Tree:
-    """The message with unquoted scalars converted to the type of their field."""
-    found: Tree = {}
-    for name, value in tree.items():
-        field = fields.get(name)
-        if isinstance(value, PlainScalar):
-            if value == "" and field is not None:
-                continue  # a field without a value
-            value = _value(value, field.kind if field is not None else None) if value else None
-        elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
-            value = typed(value, field.kind.fields)
-        found[name] = value
-    return found
-
-
-def _value(text: PlainScalar, kind: Any) -> Any:
-    match kind:
-        case Integer() | Number():
-            return scalars.number(text, text)
-        case Boolean():
-            return scalars.TRUTH.get(text, text)
-    return text

@@ -82,9 +82,9 @@ def signed_as(dialect: Dialect, role: str | None, name: str | None) -> str | Non
 def may_sign_for(role: str, claimed: str | None, dialect: Dialect, type_: MessageType) -> bool:
     """Whether an agent whose role is not in the dialect may send this under a role of the dialect. A human may answer
     every request, and every agent may confirm its own shutdown. The log has the real sender."""
-    if claimed is None or dialect.addresses != "roles" or type_.deed is None or role in dialect.roles:
+    if claimed is None or dialect.addresses != "roles" or role in dialect.roles:
         return False
-    allowed = type_.deed.action == ("answer" if role == HUMAN else "stopped")
+    allowed = type_.action == ("answer" if role == HUMAN else "stopped")
     return allowed and may_send(claimed, type_)
 
 
@@ -100,7 +100,7 @@ def has_no_words(role: str, dialect: Dialect, answer: MessageType) -> bool:
 def may_receive(role: str, type_: MessageType) -> bool:
     """Whether the role may receive the type. A human may receive approval requests in every dialect."""
     role = normalised(role)
-    asks = type_.deed is not None and type_.deed.action == "ask"
+    asks = type_.action == "ask"
     return type_.receivers == ANY or role in type_.receivers or (asks and role == HUMAN)
 
 

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from telex.dialects.parse.front_matter import PlainScalar
-from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp
+from telex.dialects.schema import Boolean, Fields, Group, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp, Tree
 from telex.dialects.timestamps import parse_timestamp
 
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
@@ -102,3 +102,27 @@ def shown(value: Any, characters_max: int = 60) -> str:
     """What was found, as the sender wrote it, shortened."""
     text = flat(value)
     return text if len(text) <= characters_max else text[: characters_max - 1] + "…"
+
+
+def typed(tree: Tree, fields: Fields) -> Tree:
+    """A message in front matter, with unquoted scalars converted to the type of their field."""
+    values: Tree = {}
+    for name, value in tree.items():
+        field = fields.get(name)
+        if isinstance(value, PlainScalar):
+            if value == "" and field is not None:
+                continue  # a field without a value
+            value = _typed(value, field.kind if field is not None else None) if value else None
+        elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
+            value = typed(value, field.kind.fields)
+        values[name] = value
+    return values
+
+
+def _typed(text: PlainScalar, kind: Kind | None) -> Any:
+    match kind:
+        case Integer() | Number():
+            return number(text, text)
+        case Boolean():
+            return TRUTH.get(text, text)
+    return text

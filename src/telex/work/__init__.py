@@ -1,6 +1,5 @@
-"""The rules of the work: what was agreed, asked, answered, started and stopped, folded from the log.
+"""Work rules and work state: contracts, approvals, tasks, blockers, escalations, shutdowns and pipelines.
 
-A *topic* is one matter of the work: `plan:1-1`, `approval:ask-1`, `task:TASK-001`. Its state is a fold over the
-messages that belong to it, and nothing else; the book is all topics. A message is weighed against the topics it
-concerns before it is stored, and is stored only if none of them has changed meanwhile.
+The state of a *topic* (`plan:1-1`, `approval:ask-1`, `task:TASK-001`) is a fold over its messages in the log. The rules
+check a message against the topics inside the write transaction that stores it.
 """

@@ -15,34 +15,37 @@ from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.text import LATEST_MAX, ROOT, nearest, path_of
 from telex.validation.authorization import has_no_words
-from telex.work.decisions import (
+from telex.work.escalations import topics_of_step
+from telex.work.plan_lookup import named_paths
+from telex.work.reducer import (
     APPROVED,
     CONDITIONAL,
     REJECTED,
+    Fold,
+    RuleContext,
+    Topics,
+    WorkRules,
+    WorkState,
     decision_of,
     for_dispatches,
     topic_of_request,
 )
-from telex.work.escalations import topics_of_step
-from telex.work.id_reuse import id_reused
-from telex.work.plan_lookup import named_paths
-from telex.work.rule_set import Book, Fold, RuleContext, Topics, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.view import WorkMessage, id_reused
 
 InItsWords = tuple[Dialect, MessageType]  # the dialect of a request, and the type that answers it there
-GATE_OVERRIDE = "gate_override"  # an approved one sets a gate aside, and is told as that for ever
+GATE_OVERRIDE = "gate_override"  # an approved one is marked as an override
 
 
 class ApprovalRequest(NamedTuple):
     id: str
     by: str
-    role: str  # of whoever asks
+    role: str  # of the agent that asks
     to: str  # as addressed
-    inboxes: tuple[str, ...]  # whom it was put to
+    inboxes: tuple[str, ...]  # of its recipients
     kind: str
     subject: str
     at: float
-    deadline: float | None  # as the message says it
+    deadline: float | None
     dialect: str
     type: str
     task: str = ""
@@ -59,7 +62,7 @@ class ApprovalAnswer(NamedTuple):
     reason: str
     conditions: tuple[str, ...] = ()
     modifications: tuple[str, ...] = ()
-    override: bool = False  # a gate was set aside
+    override: bool = False  # of a gate
 
 
 class Approval(NamedTuple):
@@ -74,115 +77,114 @@ class Approval(NamedTuple):
 topic_of = topic_of_request
 
 
-def task_topic(work_message: WorkMessage) -> tuple[str, ...]:
-    """Where the requests of the same task are known; a message may well be about no task."""
-    task = work_message.text("task")
+def task_topic(message: WorkMessage) -> tuple[str, ...]:
+    """Topic of its task; none if it has no task."""
+    task = message.text("task")
     return (f"task:{task}",) if task else ()
 
 
 # --- which request is meant -------------------------------------------------------------------------------------------
 
 
-def named(work_message: WorkMessage) -> str | None:
+def named(message: WorkMessage) -> str | None:
     """The request that an answer names."""
-    return work_message.text("request") or work_message.reply_to or None
+    return message.text("request") or message.reply_to or None
 
 
-def meant(work_message: WorkMessage, book: Book) -> str | None:
-    """The request that an answer means, as far as that can be told. It need not be there."""
-    if (name := named(work_message)) is not None:
+def meant(message: WorkMessage, topics: WorkState) -> str | None:
+    """Id of the request that an answer names, else of the only open one of its task. It may be unknown."""
+    if (name := named(message)) is not None:
         return name
-    return only_one(_waiting_in_task(work_message, book))
+    return only_one(_waiting_in_task(message, topics))
 
 
-def _waiting_in_task(work_message: WorkMessage, book: Book) -> dict[str, Any]:
-    """By id: the requests without an answer in the task which the message is about."""
-    name = work_message.text("task")
-    task = book.get(f"task:{name}") if name else None
+def _waiting_in_task(message: WorkMessage, topics: WorkState) -> dict[str, Any]:
+    """Open requests of its task, by id."""
+    name = message.text("task")
+    task = topics.get(f"task:{name}") if name else None
     waiting: dict[str, Any] = task.waiting if task is not None else {}
     return waiting
 
 
 def only_one(waiting: Mapping[str, Any]) -> str | None:
-    """The request that an answer means which names none."""
     return next(iter(waiting)) if len(waiting) == 1 else None
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_topics(work_message: WorkMessage, book: Book) -> Topics:
-    return (topic_of(work_message.id),)
+def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    return (topic_of(message.id),)
 
 
-def _weigh_ask(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    approval: Approval | None = book.get(topic_of(work_message.id))
-    return () if approval is None else (id_reused(work_message, f"{approval.request.by} has asked for something"),)
+def _check_ask(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    approval: Approval | None = topics.get(topic_of(message.id))
+    return () if approval is None else (id_reused(message, f"{approval.request.by} has asked for something"),)
 
 
-def asked(work_message: WorkMessage) -> ApprovalRequest:
+def asked(message: WorkMessage) -> ApprovalRequest:
     return ApprovalRequest(
-        work_message.id,
-        work_message.sender,
-        role=work_message.role,
-        to=work_message.to,
-        inboxes=work_message.inboxes,
-        kind=work_message.text("kind"),
-        subject=work_message.text("subject"),
-        at=work_message.at,
-        deadline=deadline_of(work_message),
-        dialect=work_message.dialect.name,
-        type=work_message.type.name,
-        task=work_message.text("task"),
-        correlation=work_message.correlation,
-        paths=named_paths(work_message),
+        message.id,
+        message.sender,
+        role=message.role,
+        to=message.to,
+        inboxes=message.inboxes,
+        kind=message.text("kind"),
+        subject=message.text("subject"),
+        at=message.at,
+        deadline=deadline_of(message),
+        dialect=message.dialect.name,
+        type=message.type.name,
+        task=message.text("task"),
+        correlation=message.correlation,
+        paths=named_paths(message),
     )
 
 
-def deadline_of(work_message: WorkMessage) -> float | None:
-    return work_message.moment("deadline")
+def deadline_of(message: WorkMessage) -> float | None:
+    return message.moment("deadline")
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
 
 
-def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
-    name = meant(work_message, book)
+def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    name = meant(message, topics)
     topic = topic_of(name) if name is not None else ""
-    return (topic,) if topic in book else ()
+    return (topic,) if topic in topics else ()
 
 
-def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    name = meant(work_message, book)
-    approval: Approval | None = book.get(topic_of(name)) if name is not None else None
+def _check_answer(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    name = meant(message, topics)
+    approval: Approval | None = topics.get(topic_of(name)) if name is not None else None
     if approval is None:
-        # What was escalated may be answered in the same words; that is another chapter.
-        if name is not None and not book.keys().isdisjoint(topics_of_step(name)):
+        # An escalation may be answered with the same type.
+        if name is not None and not topics.keys().isdisjoint(topics_of_step(name)):
             return ()
-        return (_unknown(work_message, name, book),)
+        return (_unknown(message, name, topics),)
     request, answer = approval
-    is_allowed = may_answer(work_message, request, answering(request, context.dialects))
-    findings = () if is_allowed else (may_not(work_message, request),)
-    return findings if answer is None else (*findings, _answered(work_message, request, answer))
+    is_allowed = may_answer(message, request, answering(request, context.dialects))
+    findings = () if is_allowed else (may_not(message, request),)
+    return findings if answer is None else (*findings, _answered(message, request, answer))
 
 
-def may_answer(work_message: WorkMessage, request: ApprovalRequest, in_its_words: InItsWords | None = None) -> bool:
-    """Never who asks; a person always; else who was asked, or whose role the type is meant for. But nobody who could
-    not say it in the dialect of the request, whichever it takes."""
-    if work_message.sender == request.by:
+def may_answer(message: WorkMessage, request: ApprovalRequest, in_its_words: InItsWords | None = None) -> bool:
+    """Never the agent that asks; always a person; else an agent that was asked or whose role may send the type, if the
+    dialect of the request lets its role answer."""
+    if message.sender == request.by:
         return False
-    if HUMAN in (work_message.sender, work_message.role):
+    if HUMAN in (message.sender, message.role):
         return True
-    if in_its_words is not None and has_no_words(work_message.role, *in_its_words):
+    if in_its_words is not None and has_no_words(message.role, *in_its_words):
         return False
-    if work_message.role in _by_trade(work_message.type):
+    if message.role in _by_trade(message.type):
         return True
-    return not {work_message.sender, work_message.role, ONE_OF_ROLE + work_message.role}.isdisjoint(whom_asked(request))
+    return not {message.sender, message.role, ONE_OF_ROLE + message.role}.isdisjoint(whom_asked(request))
 
 
 def _by_trade(type_: MessageType) -> tuple[str, ...]:
-    """The roles whose part it is to answer. Whoever may send off work need not be asked about everything."""
-    is_for_that = type_.deed is not None and type_.deed.action == "answer" and type_.senders != ANY
+    """Roles that may answer without having been asked: the senders of an answer type, not those of a dispatch."""
+    is_for_that = type_.action == "answer" and type_.senders != ANY
     return type_.senders if is_for_that else ()
 
 
@@ -191,7 +193,7 @@ def whom_asked(request: ApprovalRequest) -> tuple[str, ...]:
 
 
 def answerers(request: ApprovalRequest, in_its_words: InItsWords | None, members: Iterable[Member] = ()) -> list[str]:
-    """Everyone who may answer, as they are told: by name, or by role. Who was asked and has no words for it is not."""
+    """Names and roles of all that may answer; an asked agent whose role may not send the answer is left out."""
     if in_its_words is None:
         return [HUMAN]
     dialect, answer = in_its_words
@@ -199,89 +201,87 @@ def answerers(request: ApprovalRequest, in_its_words: InItsWords | None, members
     cannot = {member.name for member in members if member.role in speechless} | {
         ONE_OF_ROLE + role for role in speechless
     }
-    asked_of = [one for one in whom_asked(request) if one not in cannot]
+    asked_of = [inbox for inbox in whom_asked(request) if inbox not in cannot]
     by_role = [ONE_OF_ROLE + role for role in _by_trade(answer) if role not in asked_of]
-    found = dict.fromkeys((*asked_of, *by_role, HUMAN))
-    return [one for one in found if one != request.by]
+    return [name for name in dict.fromkeys((*asked_of, *by_role, HUMAN)) if name != request.by]
 
 
 def answering(request: ApprovalRequest, dialects: Mapping[str, Dialect]) -> InItsWords | None:
-    """Its own dialect, and the type that answers it there. None: the team has that dialect no more."""
+    """Dialect of the request and the type that answers it there. None: there is no such type or dialect."""
     dialect = dialects.get(request.dialect)
     asked_as = dialect.types.get(request.type) if dialect is not None else None
     answer = dialect.types.get(asked_as.reply or "") if dialect is not None and asked_as is not None else None
     return (dialect, answer) if dialect is not None and answer is not None else None
 
 
-def _where(work_message: WorkMessage, name: str | None) -> str:
-    """The field that says which request is meant."""
-    wire = work_message.dialect.wire.reply_to
+def _where(message: WorkMessage, name: str | None) -> str:
+    """Path of the field that names the request."""
+    wire = message.dialect.wire.reply_to
     if wire and name is not None:
-        return path_of(*work_message.dialect.locate(work_message.type, wire))
-    return work_message.path("task") if work_message.has("task") else ROOT
+        return path_of(*message.dialect.locate(message.type, wire))
+    return message.path("task") if message.has("task") else ROOT
 
 
-def _unknown(work_message: WorkMessage, name: str | None, book: Book) -> Finding:
+def _unknown(message: WorkMessage, name: str | None, topics: WorkState) -> Finding:
     code = "approval-unknown"
-    waiting = _waiting_in_task(work_message, book)
+    waiting = _waiting_in_task(message, topics)
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
         close, found = nearest(name, islice(reversed(waiting), LATEST_MAX)), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
         say = f"Name {what}: there is no request {found}."
-        return Finding(code, _where(work_message, name), say, expected=expected, found=found, nearest=close)
-    task = work_message.text("task")[: LIMITS.found_characters_max]
+        return Finding(code, _where(message, name), say, expected=expected, found=found, nearest=close)
+    task = message.text("task")[: LIMITS.found_characters_max]
     why = f"{len(waiting)} wait in {task}" if waiting else f"nothing waits for an answer in {task}"
     say = f"Say which request you answer: {why}."
-    return Finding(code, _where(work_message, None), say, expected=expected, found=task)
+    return Finding(code, _where(message, None), say, expected=expected, found=task)
 
 
-def may_not(work_message: WorkMessage, request: ApprovalRequest) -> Finding:
-    """The finding for an answer from an agent that may not give it."""
-    asked_of = " or ".join(answerers(request, (work_message.dialect, work_message.type)))
-    why = "who asks does not answer" if work_message.sender == request.by else f"you are {work_message.sender}"
-    say, where = f"Leave the answer to {asked_of}: {why}.", _where(work_message, request.id)
-    return Finding("may-not-answer", where, say, expected=asked_of, found=work_message.sender)
+def may_not(message: WorkMessage, request: ApprovalRequest) -> Finding:
+    asked_of = " or ".join(answerers(request, (message.dialect, message.type)))
+    why = "who asks does not answer" if message.sender == request.by else f"you are {message.sender}"
+    say, where = f"Leave the answer to {asked_of}: {why}.", _where(message, request.id)
+    return Finding("may-not-answer", where, say, expected=asked_of, found=message.sender)
 
 
-def _answered(work_message: WorkMessage, request: ApprovalRequest, answer: ApprovalAnswer) -> Finding:
+def _answered(message: WorkMessage, request: ApprovalRequest, answer: ApprovalAnswer) -> Finding:
     say = (
         f"Ask for it anew if it is to be decided again: {answer.by} has {_WORDS[answer.decision]} {request.id} already."
     )
-    where = _where(work_message, request.id)
+    where = _where(message, request.id)
     return Finding("approval-answered", where, say, expected="a request that waits", found=answer.id)
 
 
 _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}
 
 
-def answered(work_message: WorkMessage, kind: str) -> ApprovalAnswer:
-    decision = decision_of(work_message)
+def answered(message: WorkMessage, kind: str) -> ApprovalAnswer:
+    decision = decision_of(message)
     return ApprovalAnswer(
-        work_message.id,
-        work_message.sender,
-        role=work_message.role,
-        at=work_message.at,
+        message.id,
+        message.sender,
+        role=message.role,
+        at=message.at,
         decision=decision,
-        reason=work_message.text("reason") or "; ".join(work_message.texts("reasons")),
-        conditions=work_message.texts("conditions"),
-        modifications=work_message.texts("modifications"),
+        reason=message.text("reason") or "; ".join(message.texts("reasons")),
+        conditions=message.texts("conditions"),
+        modifications=message.texts("modifications"),
         override=kind == GATE_OVERRIDE and decision != REJECTED,
     )
 
 
-def _fold(state: Approval | None, work_message: WorkMessage) -> Any:
-    """The first request and the first answer stand, whatever comes after them."""
-    if work_message.action == "ask":
-        return Approval(asked(work_message)) if state is None else state
+def _fold(state: Approval | None, message: WorkMessage) -> Any:
+    """The first request and the first answer count."""
+    if message.action == "ask":
+        return Approval(asked(message)) if state is None else state
     if state is None or state.answer is not None:
         return state
-    return Approval(state.request, answered(work_message, state.request.kind))
+    return Approval(state.request, answered(message, state.request.kind))
 
 
-_ANSWER = WorkRules(_answer_belongs, _weigh_answer)
-CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_ask_topics, _weigh_ask),
+_ANSWER = WorkRules(_answer_topics, _check_answer)
+RULES: dict[str, WorkRules] = {
+    "ask": WorkRules(_ask_topics, _check_ask),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
 }

@@ -6,7 +6,7 @@ and no topic has to be read.
 
 from typing import NamedTuple
 
-from telex.work.rule_set import Book, Fold, Topics, WorkRules
+from telex.work.reducer import Fold, Topics, WorkRules, WorkState
 from telex.work.view import WorkMessage
 
 KIND, ANY = "blocker", "blockers"
@@ -27,8 +27,8 @@ class Blocker(NamedTuple):
     needs: str
 
 
-def topic_of(work_message: WorkMessage) -> str:
-    return topic_at(work_message.text("plan"), work_message.text("task"))
+def topic_of(message: WorkMessage) -> str:
+    return topic_at(message.text("plan"), message.text("task"))
 
 
 def topic_at(plan: str, task: str) -> str:
@@ -38,44 +38,44 @@ def topic_at(plan: str, task: str) -> str:
     return f"{KIND}:{plan}/{task}"
 
 
-def _belongs(work_message: WorkMessage, book: Book) -> Topics:
+def _topics(message: WorkMessage, topics: WorkState) -> Topics:
     """A progress message matters only while its own task is blocked."""
-    if _holds_up(work_message):
-        return (topic_of(work_message),) if ANY in book else (topic_of(work_message), ANY)
-    goes_on = ANY in book and not _is_blocked(work_message) and book.get(topic := topic_of(work_message)) is not None
+    if _holds_up(message):
+        return (topic_of(message),) if ANY in topics else (topic_of(message), ANY)
+    goes_on = ANY in topics and not _is_blocked(message) and topics.get(topic := topic_of(message)) is not None
     return (topic,) if goes_on else ()
 
 
-def _is_blocked(work_message: WorkMessage) -> bool:
-    does = work_message.action
-    return does == "blocker" or (does == "status" and work_message.text("status") == "BLOCKED")
+def _is_blocked(message: WorkMessage) -> bool:
+    does = message.action
+    return does == "blocker" or (does == "status" and message.text("status") == "BLOCKED")
 
 
-def _holds_up(work_message: WorkMessage) -> bool:
-    return _is_blocked(work_message) and work_message.text("severity") in HOLDS_UP
+def _holds_up(message: WorkMessage) -> bool:
+    return _is_blocked(message) and message.text("severity") in HOLDS_UP
 
 
-def _fold(state: Blocker | None, work_message: WorkMessage) -> Blocker | None:
-    if not _is_blocked(work_message):
+def _fold(state: Blocker | None, message: WorkMessage) -> Blocker | None:
+    if not _is_blocked(message):
         return None
     return Blocker(
-        id=work_message.id,
-        task=work_message.text("task"),
-        plan=work_message.text("plan"),
-        by=work_message.sender,
-        to=work_message.to,
-        inboxes=work_message.inboxes or (work_message.to,),
-        at=work_message.at,
-        what=work_message.text("blocker") or "; ".join(work_message.texts("blockers")) or work_message.text("details"),
-        needs=work_message.text("needs"),
+        id=message.id,
+        task=message.text("task"),
+        plan=message.text("plan"),
+        by=message.sender,
+        to=message.to,
+        inboxes=message.inboxes or (message.to,),
+        at=message.at,
+        what=message.text("blocker") or "; ".join(message.texts("blockers")) or message.text("details"),
+        needs=message.text("needs"),
     )
 
 
-def _since(state: float | None, work_message: WorkMessage) -> float:
+def _since(state: float | None, message: WorkMessage) -> float:
     """Time of the first blocker."""
-    return work_message.at if state is None else state
+    return message.at if state is None else state
 
 
-_CHAPTER = WorkRules(_belongs)
-CHAPTERS: dict[str, WorkRules] = {"blocker": _CHAPTER, "progress": _CHAPTER, "status": _CHAPTER}
+_RULES = WorkRules(_topics)
+RULES: dict[str, WorkRules] = {"blocker": _RULES, "progress": _RULES, "status": _RULES}
 FOLDS: dict[str, Fold] = {KIND: _fold, ANY: _since}

@@ -14,9 +14,8 @@ from telex.model.roster import HUMAN, TELEX, Roster
 from telex.model.text import ROOT
 from telex.model.work import Escalation, EscalationLevel
 from telex.validation.authorization import normalised
-from telex.work.id_reuse import id_reused
-from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.reducer import Fold, RuleContext, WorkRules, WorkState
+from telex.work.view import WorkMessage, id_reused
 
 KIND, CLIMB = "escalation", "climb"
 ANY = "escalations"  # empty until the first escalation: no message can be an answer to one
@@ -45,86 +44,85 @@ def above(dialect: Dialect, type_: MessageType, level: str) -> Iterator[str]:
 
 
 def _levels(dialect: Dialect, type_: MessageType) -> tuple[str, ...]:
-    assert type_.deed is not None
-    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.field_map["level"]))
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.field_map["level"]))
     return field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
 
 
-def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
+def _topics(message: WorkMessage, topics: WorkState) -> Iterator[str]:
     """A further level belongs to its escalation. The bus also starts escalations, in reply to other messages."""
-    if ANY not in book:
+    if ANY not in topics:
         yield ANY
-    if _may_climb(work_message) and topic_of(str(work_message.reply_to)) in book:
-        yield topic_of(str(work_message.reply_to))
-        yield f"{CLIMB}:{work_message.id}"
+    if _may_climb(message) and topic_of(str(message.reply_to)) in topics:
+        yield topic_of(str(message.reply_to))
+        yield f"{CLIMB}:{message.id}"
     else:
-        yield topic_of(work_message.id)
+        yield topic_of(message.id)
 
 
-def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """The id of an open escalation must not be reused: an answer names only the id."""
-    if work_message.sender == TELEX:
+    if message.sender == TELEX:
         return ()
-    first, climb = topics_of_step(work_message.id)
-    skips = _skips_a_step(work_message, context.roster)
-    if first not in book and climb not in book:
+    first, climb = topics_of_step(message.id)
+    skips = _skips_a_step(message, context.roster)
+    if first not in topics and climb not in topics:
         return skips
-    escalation: Escalation | None = book.get(first)
+    escalation: Escalation | None = topics.get(first)
     by = escalation.by if escalation is not None else TELEX
-    return (*skips, id_reused(work_message, f"{by} has handed something up"))
+    return (*skips, id_reused(message, f"{by} has handed something up"))
 
 
-def _skips_a_step(work_message: WorkMessage, roster: Roster) -> tuple[Finding, ...]:
+def _skips_a_step(message: WorkMessage, roster: Roster) -> tuple[Finding, ...]:
     """Delivered to a level above the one that the message names, although a level below that one has a member."""
-    level = work_message.text("level")
-    levels = [normalised(one) for one in (level, *above(work_message.dialect, work_message.type, level))]
+    level = message.text("level")
+    levels = [normalised(one) for one in (level, *above(message.dialect, message.type, level))]
     here = next((place for place, role in enumerate(levels) if role == HUMAN or roster.of_role(role)), 0)
-    skipping = [inbox for inbox in work_message.inboxes if role_at(inbox, roster) in levels[here + 1 :]]
+    skipping = [inbox for inbox in message.inboxes if role_at(inbox, roster) in levels[here + 1 :]]
     if not skipping:
         return ()
     say = f"Send it to {levels[here]}: an escalation goes exactly one step up, and {skipping[0]} is above that."
     return (Finding("escalation-skips-a-step", ROOT, say, expected=levels[here], found=skipping[0]),)
 
 
-def _may_climb(work_message: WorkMessage) -> bool:
-    return work_message.sender == TELEX and work_message.reply_to is not None
+def _may_climb(message: WorkMessage) -> bool:
+    return message.sender == TELEX and message.reply_to is not None
 
 
-def _fold(state: Escalation | None, work_message: WorkMessage) -> Escalation:
+def _fold(state: Escalation | None, message: WorkMessage) -> Escalation:
     rung = EscalationLevel(
-        id=work_message.id,
-        seq=work_message.seq,
-        at=work_message.at,
-        level=work_message.text("level"),
-        to=work_message.to,
-        inboxes=work_message.inboxes or (work_message.to,),
+        id=message.id,
+        seq=message.seq,
+        at=message.at,
+        level=message.text("level"),
+        to=message.to,
+        inboxes=message.inboxes or (message.to,),
     )
-    if state is not None and _may_climb(work_message) and work_message.reply_to == state.id:
+    if state is not None and _may_climb(message) and message.reply_to == state.id:
         return state._replace(rungs=(*state.rungs, rung))
     return Escalation(
-        id=work_message.id,
-        by=work_message.sender,
-        role=work_message.role,
-        at=work_message.at,
-        dialect=work_message.dialect.name,
-        type=work_message.type.name,
-        reason=work_message.text("reason"),
-        severity=work_message.text("severity"),
-        correlation=work_message.correlation,
-        cause=work_message.reply_to if work_message.sender == TELEX else None,
+        id=message.id,
+        by=message.sender,
+        role=message.role,
+        at=message.at,
+        dialect=message.dialect.name,
+        type=message.type.name,
+        reason=message.text("reason"),
+        severity=message.text("severity"),
+        correlation=message.correlation,
+        cause=message.reply_to if message.sender == TELEX else None,
         rungs=(rung,),
     )
 
 
-def _climbed(state: str | None, work_message: WorkMessage) -> str | None:
+def _climbed(state: str | None, message: WorkMessage) -> str | None:
     """Id of the escalation that this level belongs to."""
-    return state or work_message.reply_to
+    return state or message.reply_to
 
 
-def _since(state: float | None, work_message: WorkMessage) -> float:
+def _since(state: float | None, message: WorkMessage) -> float:
     """Time of the first escalation."""
-    return work_message.at if state is None else state
+    return message.at if state is None else state
 
 
-CHAPTERS: dict[str, WorkRules] = {"escalate": WorkRules(_belongs, _weigh)}
+RULES: dict[str, WorkRules] = {"escalate": WorkRules(_topics, _check)}
 FOLDS: dict[str, Fold] = {KIND: _fold, CLIMB: _climbed, ANY: _since}

@@ -21,9 +21,15 @@ from telex.model.contracts import (
     WideningRequest,
 )
 from telex.model.text import digest_of
-from telex.work.contract_checks import check_contract
-from telex.work.decisions import for_dispatches
-from telex.work.plan_checks import check_answer, check_close, check_files, check_progress, check_request, check_review
+from telex.work.plan_checks import (
+    check_answer,
+    check_close,
+    check_contract,
+    check_files,
+    check_progress,
+    check_request,
+    check_review,
+)
 from telex.work.plan_lookup import (
     CONTRACTS,
     asked_plan,
@@ -36,171 +42,171 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.rule_set import Book, Fold, Topics, WorkRules
+from telex.work.reducer import Fold, Topics, WorkRules, WorkState, for_dispatches
 from telex.work.view import WorkMessage
 
 COMPLETE = "complete"
 _encode = json.JSONEncoder().encode
-ASKS_MAX = 1_000  # requests without an answer that are remembered; nobody comes back to older ones
+ASKS_MAX = 1_000  # open requests; older ones are dropped
 
 # --- which topics -----------------------------------------------------------------------------------------------------
 
 
-def _own_topic(work_message: WorkMessage) -> str:
-    return topic_of(work_message.text("plan"))
+def _own_topic(message: WorkMessage) -> str:
+    return topic_of(message.text("plan"))
 
 
-def _contract_topics(work_message: WorkMessage, book: Book) -> Topics:
-    return (CONTRACTS, _own_topic(work_message))
+def _contract_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    return (CONTRACTS, _own_topic(message))
 
 
-def _progress_belongs(work_message: WorkMessage, book: Book) -> Topics:
-    """Most reports change nothing: then they are no part of the plan's history, and are pruned like any message."""
-    plan = plan_in(book, work_message.text("plan")) if contracts_in(book) is not None else None
+def _progress_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    """Most reports change nothing; those do not belong to the topic and can be pruned."""
+    plan = plan_in(topics, message.text("plan")) if contracts_in(topics) is not None else None
     if plan is None or not (
-        work_message.get("status") == COMPLETE or work_message.get("tokens") or work_message.text("task") in plan.done
+        message.get("status") == COMPLETE or message.get("tokens") or message.text("task") in plan.done
     ):
         return ()
     return (topic_of(plan.id),)
 
 
-def _close_topics(work_message: WorkMessage, book: Book) -> Topics:
-    plan = plan_in(book, work_message.text("plan"))
+def _close_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = plan_in(topics, message.text("plan"))
     return (CONTRACTS, topic_of(plan.id)) if plan is not None and plan.is_open else ()
 
 
-def _review_topics(work_message: WorkMessage, book: Book) -> Topics:
-    return (_own_topic(work_message),)
+def _review_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    return (_own_topic(message),)
 
 
-def _ask_belongs(work_message: WorkMessage, book: Book) -> Topics:
-    plan = meant(work_message, book) if widens(work_message) else None
+def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = meant(message, topics) if widens(message) else None
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
-def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
-    plan = asked_plan(work_message, book)
+def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = asked_plan(message, topics)
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
 # --- a plan -----------------------------------------------------------------------------------------------------------
 
 
-def fold_plan(state: Plan | None, work_message: WorkMessage) -> Plan | None:
+def fold_plan(state: Plan | None, message: WorkMessage) -> Plan | None:
     """Completed tasks and requests are written in place."""
-    match work_message.action:
+    match message.action:
         case "contract":
-            return _after_contract(state or _new_plan(work_message), work_message)
+            return _after_contract(state or _new_plan(message), message)
         case "progress" if state is not None:
-            return _after_progress(state, work_message)
+            return _after_progress(state, message)
         case "close" if state is not None:
-            by, at, reason = work_message.sender, work_message.at, work_message.text("reason")
-            return state._replace(closed=Closure(by, at, reason, work_message.id))
+            by, at, reason = message.sender, message.at, message.text("reason")
+            return state._replace(closed=Closure(by, at, reason, message.id))
         case "review":
-            approved = work_message.get("result") == "approve"
-            plan = state or _new_plan(work_message)
-            return plan._replace(cycle=_count(work_message, "cycle") or 0, approved=approved)
+            approved = message.get("result") == "approve"
+            plan = state or _new_plan(message)
+            return plan._replace(cycle=_count(message, "cycle") or 0, approved=approved)
         case "ask" if state is not None:
-            kind, paths = work_message.text("kind"), named_paths(work_message)
-            asked = WideningRequest(kind, work_message.sender, work_message.at, paths)
-            state.asks[work_message.id] = asked
+            kind, paths = message.text("kind"), named_paths(message)
+            asked = WideningRequest(kind, message.sender, message.at, paths)
+            state.asks[message.id] = asked
             _drop_oldest(state.asks)
         case "answer" | "dispatch" if state is not None:
-            return _after_answer(state, work_message)
+            return _after_answer(state, message)
     return state
 
 
-def _new_plan(work_message: WorkMessage) -> Plan:
-    return Plan(work_message.text("plan"), done={}, asks={})
+def _new_plan(message: WorkMessage) -> Plan:
+    return Plan(message.text("plan"), done={}, asks={})
 
 
-def _after_contract(plan: Plan, work_message: WorkMessage) -> Plan:
-    words = words_of(work_message)
+def _after_contract(plan: Plan, message: WorkMessage) -> Plan:
+    words = words_of(message)
     digest = digest_of(_encode(words).encode()).hex()
-    to = plan.to if work_message.to in plan.to else (*plan.to, work_message.to)
+    to = plan.to if message.to in plan.to else (*plan.to, message.to)
     if plan.revisions and plan.revisions[-1].digest == digest:
-        return plan._replace(to=to, closed=None)  # the same words again, perhaps to somebody else
+        return plan._replace(to=to, closed=None)  # the same contract again, perhaps to another agent
     number = len(plan.revisions) + 1
     made = Revision(
         number,
         digest,
         words=words,
-        id=work_message.id,
-        seq=work_message.seq,
-        by=work_message.sender,
-        at=work_message.at,
-        dialect=work_message.dialect.name,
+        id=message.id,
+        seq=message.seq,
+        by=message.sender,
+        at=message.at,
+        dialect=message.dialect.name,
     )
     return plan._replace(revisions=(*plan.revisions, made), to=to, closed=None)
 
 
-def words_of(work_message: WorkMessage) -> ContractTerms:
+def words_of(message: WorkMessage) -> ContractTerms:
     return ContractTerms(
-        work_message.text("phase"),
-        work_message.text("objective"),
-        tasks=work_message.texts("tasks"),
-        allowed=work_message.texts("allowed"),
-        forbidden=work_message.texts("forbidden"),
-        depends_on=work_message.texts("depends_on"),
-        must_haves=work_message.texts("must_haves"),
-        checks=work_message.texts("checks"),
-        budget=_count(work_message, "budget"),
+        message.text("phase"),
+        message.text("objective"),
+        tasks=message.texts("tasks"),
+        allowed=message.texts("allowed"),
+        forbidden=message.texts("forbidden"),
+        depends_on=message.texts("depends_on"),
+        must_haves=message.texts("must_haves"),
+        checks=message.texts("checks"),
+        budget=_count(message, "budget"),
     )
 
 
-def _after_progress(plan: Plan, work_message: WorkMessage) -> Plan:
+def _after_progress(plan: Plan, message: WorkMessage) -> Plan:
     """The last report on a task holds: one that was complete and then failed is not done."""
-    task, tokens = work_message.text("task"), _count(work_message, "tokens")
+    task, tokens = message.text("task"), _count(message, "tokens")
     plan.done.pop(task, None)
-    if work_message.get("status") == COMPLETE:
-        plan.done[task] = CompletedTask(work_message.text("commit"), work_message.sender, work_message.at)
+    if message.get("status") == COMPLETE:
+        plan.done[task] = CompletedTask(message.text("commit"), message.sender, message.at)
     return plan._replace(spent=plan.spent + tokens) if tokens else plan
 
 
-def _after_answer(plan: Plan, work_message: WorkMessage) -> Plan:
-    request = request_of(work_message)
+def _after_answer(plan: Plan, message: WorkMessage) -> Plan:
+    request = request_of(message)
     asked = plan.asks.pop(request, None)
-    if asked is None or work_message.get("approved") is not True:
+    if asked is None or message.get("approved") is not True:
         return plan
     grant = Grant(
-        work_message.texts("modifications") or asked.paths,
+        message.texts("modifications") or asked.paths,
         asked.kind == GATE_OVERRIDE,
-        by=work_message.sender,
-        role=work_message.role,
-        at=work_message.at,
+        by=message.sender,
+        role=message.role,
+        at=message.at,
         request=request,
         asked_by=asked.by,
-        conditions=work_message.texts("conditions"),
+        conditions=message.texts("conditions"),
     )
     return plan._replace(grants=(*plan.grants, grant))
 
 
-def _count(work_message: WorkMessage, name: str) -> int | None:
-    found = work_message.get(name)
+def _count(message: WorkMessage, name: str) -> int | None:
+    found = message.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 # --- the list of contracts --------------------------------------------------------------------------------------------
 
 
-def fold_contracts(state: ContractIndex | None, work_message: WorkMessage) -> ContractIndex:
+def fold_contracts(state: ContractIndex | None, message: WorkMessage) -> ContractIndex:
     """Written in place, as the state of the whole team's contracts is long."""
     index = ContractIndex({}, {}, {}, {}) if state is None else state
-    plan = work_message.text("plan")
+    plan = message.text("plan")
     summary = index.find(plan)
-    match work_message.action:
+    match message.action:
         case "contract":
             before = summary.to if summary is not None else ()
-            to = before if work_message.to in before else (*before, work_message.to)
-            tasks, allowed = work_message.texts("tasks"), work_message.texts("allowed")
-            _open(index, plan, summary, PlanSummary(to, work_message.sender, tasks, allowed))
+            to = before if message.to in before else (*before, message.to)
+            tasks, allowed = message.texts("tasks"), message.texts("allowed")
+            _open(index, plan, summary, PlanSummary(to, message.sender, tasks, allowed))
         case "close" if summary is not None:
             index.closed[plan] = index.open.pop(plan, summary)
         case "ask":
-            index.asks[work_message.id] = candidates(index, work_message)
+            index.asks[message.id] = candidates(index, message)
             _drop_oldest(index.asks)
         case "answer" | "dispatch":
-            index.asks.pop(request_of(work_message), None)
+            index.asks.pop(request_of(message), None)
     return index
 
 
@@ -221,13 +227,13 @@ def _drop_oldest(asks: dict[str, Any]) -> None:
         del asks[next(iter(asks))]
 
 
-_ANSWER = WorkRules(_answer_belongs, check_answer)
-CHAPTERS: dict[str, WorkRules] = {
+_ANSWER = WorkRules(_answer_topics, check_answer)
+RULES: dict[str, WorkRules] = {
     "contract": WorkRules(_contract_topics, check_contract),
-    "progress": WorkRules(_progress_belongs, check_progress),
+    "progress": WorkRules(_progress_topics, check_progress),
     "close": WorkRules(_close_topics, check_close),
     "review": WorkRules(_review_topics, check_review),
-    "ask": WorkRules(_ask_belongs, check_request),
+    "ask": WorkRules(_ask_topics, check_request),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
     "commit": WorkRules(check=check_files),

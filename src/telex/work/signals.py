@@ -17,12 +17,21 @@ from telex.dialects.builtin.signal_md import (
 )
 from telex.model.finding import Finding
 from telex.validation import scalars
-from telex.work.id_reuse import id_reused
-from telex.work.pipeline.machine import SignalResult, answered, answers_what, begun, dispatched, was_sent
-from telex.work.pipeline.pending_dispatches import ASKS
-from telex.work.pipeline.state import Part, Work, dispatch_id, is_work_id
-from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
-from telex.work.view import WorkMessage
+from telex.work.dispatches import ASKS
+from telex.work.pipeline import (
+    Part,
+    SignalResult,
+    Work,
+    answered,
+    answers_what,
+    begun,
+    dispatch_id,
+    dispatched,
+    is_work_id,
+    was_sent,
+)
+from telex.work.reducer import Fold, RuleContext, WorkRules, WorkState
+from telex.work.view import WorkMessage, id_reused
 
 ANSWERS: dict[str, Part] = {
     TRIAGE_RESULT.name: "triage",
@@ -35,67 +44,67 @@ ANSWERS: dict[str, Part] = {
 _ASKS_FOR: dict[str, Part] = {REVISION_REQUEST.name: "step", **{type_.name: kind for kind, type_ in ASKS.items()}}
 
 
-def topic_of(work_message: WorkMessage) -> str | None:
-    id_ = work_message.correlation
+def topic_of(message: WorkMessage) -> str | None:
+    id_ = message.correlation
     return f"work:{id_}" if id_ and is_work_id(id_) else None
 
 
-def _signal_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
+def _signal_topics(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
     """Signals that change nothing belong too, since they are listed; those of an unknown work do not."""
-    topic = topic_of(work_message)
-    return (topic,) if topic is not None and topic in book and work_message.type.name in ANSWERS else ()
+    topic = topic_of(message)
+    return (topic,) if topic is not None and topic in topics and message.type.name in ANSWERS else ()
 
 
-def _dispatch_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
-    topic = topic_of(work_message)
+def _dispatch_topics(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
+    topic = topic_of(message)
     if topic is None:
         return ()
-    work: Work | None = book.get(topic)
-    return (topic,) if _after_dispatch(work, work_message) is not None else ()
+    work: Work | None = topics.get(topic)
+    return (topic,) if _after_dispatch(work, message) is not None else ()
 
 
-def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """A late signal is never refused: its sender gets a warning that it changes nothing."""
-    work: Work | None = book.get(topic_of(work_message) or "")
-    if work is None or work_message.type.name not in ANSWERS:
+    work: Work | None = topics.get(topic_of(message) or "")
+    if work is None or message.type.name not in ANSWERS:
         return ()
-    answer = answer_of(work_message)
-    found = answers_what(work, work_message.reply_to, answer)
+    answer = answer_of(message)
+    found = answers_what(work, message.reply_to, answer)
     if not isinstance(found, str):
         return ()
-    return (_out_of_turn(work_message, work, answer.part, found),)
+    return (_out_of_turn(message, work, answer.part, found),)
 
 
-def _out_of_turn(work_message: WorkMessage, work: Work, part: Part, why: str) -> Finding:
+def _out_of_turn(message: WorkMessage, work: Work, part: Part, why: str) -> Finding:
     waited = _waited_for(work, part)
     do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
     say = f"{do}: this signal changes nothing in {work.id}, since {why}."
-    return _no_effect(work_message, say, waited)
+    return _no_effect(message, say, waited)
 
 
-def _no_effect(work_message: WorkMessage, say: str, waited: list[str]) -> Finding:
+def _no_effect(message: WorkMessage, say: str, waited: list[str]) -> Finding:
     expected = f"one of {', '.join(waited[:8])}" if waited else None
-    finding = Finding("signal-out-of-turn", work_message.path("signal"), say, "warning")
-    return finding._replace(expected=expected, found=work_message.reply_to)
+    finding = Finding("signal-out-of-turn", message.path("signal"), say, "warning")
+    return finding._replace(expected=expected, found=message.reply_to)
 
 
-def _weigh_dispatch(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check_dispatch(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """Two orchestrators of one work compute the same dispatch: only the first is accepted."""
-    work: Work | None = book.get(topic_of(work_message) or "")
-    if work is None or not was_sent(work, work_message.id):
+    work: Work | None = topics.get(topic_of(message) or "")
+    if work is None or not was_sent(work, message.id):
         return ()
-    return (id_reused(work_message, f"this dispatch of {work.id} has been sent"),)
+    return (id_reused(message, f"this dispatch of {work.id} has been sent"),)
 
 
-def answers_nothing(work_message: WorkMessage, works: Iterable[Work]) -> tuple[Finding, ...]:
+def answers_nothing(message: WorkMessage, works: Iterable[Work]) -> tuple[Finding, ...]:
     """Warning on a result that belongs to no work while some work waits for such a result."""
-    part = ANSWERS.get(work_message.type.name)
+    part = ANSWERS.get(message.type.name)
     waited = [name for work in works for name in _waited_for(work, part)] if part is not None else []
     if not waited:
         return ()
-    why = "it does not say what it answers" if work_message.reply_to is None else "no dispatch has the id that it names"
+    why = "it does not say what it answers" if message.reply_to is None else "no dispatch has the id that it names"
     say = f"Send it again with --reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
-    return (_no_effect(work_message, say, waited),)
+    return (_no_effect(message, say, waited),)
 
 
 def _waited_for(work: Work, part: Part) -> list[str]:
@@ -112,58 +121,54 @@ def _waited_for(work: Work, part: Part) -> list[str]:
 _ANY = {part: SignalResult(part, "blocked") for part in ANSWERS.values()}  # a signal that every step accepts
 
 
-def fold(work: Work | None, work_message: WorkMessage) -> Work | None:
-    if work_message.action == "dispatch":
-        return _after_dispatch(work, work_message) or work
-    if work is None or work_message.type.name not in ANSWERS:
+def fold(work: Work | None, message: WorkMessage) -> Work | None:
+    if message.action == "dispatch":
+        return _after_dispatch(work, message) or work
+    if work is None or message.type.name not in ANSWERS:
         return work
-    return answered(work, work_message.reply_to, answer_of(work_message))
+    return answered(work, message.reply_to, answer_of(message))
 
 
-def _after_dispatch(work: Work | None, work_message: WorkMessage) -> Work | None:
+def _after_dispatch(work: Work | None, message: WorkMessage) -> Work | None:
     """None: it changes nothing."""
     if work is not None:
-        return dispatched(work, work_message.id, _ASKS_FOR.get(work_message.type.name), work_message.at)
-    begins = (
-        work_message.type.name == ASKS["triage"].name
-        and work_message.id == work_message.correlation
-        and is_work_id(work_message.id)
-    )
-    return begun(work_message.id, work_message.sender, work_message.at) if begins else None
+        return dispatched(work, message.id, _ASKS_FOR.get(message.type.name), message.at)
+    begins = message.type.name == ASKS["triage"].name and message.id == message.correlation and is_work_id(message.id)
+    return begun(message.id, message.sender, message.at) if begins else None
 
 
-def answer_of(work_message: WorkMessage) -> SignalResult:
+def answer_of(message: WorkMessage) -> SignalResult:
     """A result in the terms of the state machine."""
     return SignalResult(
-        ANSWERS[work_message.type.name],
-        work_message.text("signal"),
-        by=work_message.sender,
-        role=work_message.role,
-        message=work_message.id,
-        at=work_message.at,
-        questions=_count(work_message, "questions") if _truth(work_message, "research") else 0,
-        sure=_truth(work_message, "verified") is not False and work_message.get("qa") != "fail",
-        waves=_count(work_message, "waves"),
-        steps=_count(work_message, "steps"),
-        has_blockers=_truth(work_message, "has_blockers") is True,
-        plan_file=work_message.text("plan_file"),
-        route=work_message.text("route"),
+        ANSWERS[message.type.name],
+        message.text("signal"),
+        by=message.sender,
+        role=message.role,
+        message=message.id,
+        at=message.at,
+        questions=_count(message, "questions") if _truth(message, "research") else 0,
+        sure=_truth(message, "verified") is not False and message.get("qa") != "fail",
+        waves=_count(message, "waves"),
+        steps=_count(message, "steps"),
+        has_blockers=_truth(message, "has_blockers") is True,
+        plan_file=message.text("plan_file"),
+        route=message.text("route"),
     )
 
 
-def _count(work_message: WorkMessage, name: str) -> int:
-    found = work_message.get(name)
+def _count(message: WorkMessage, name: str) -> int:
+    found = message.get(name)
     number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is stored as text
     return max(number, 0) if isinstance(number, int) and not isinstance(number, bool) else 0
 
 
-def _truth(work_message: WorkMessage, name: str) -> bool | None:
-    found = work_message.get(name)
+def _truth(message: WorkMessage, name: str) -> bool | None:
+    found = message.get(name)
     return scalars.TRUTH.get(found) if isinstance(found, str) else found if isinstance(found, bool) else None
 
 
-CHAPTERS: dict[str, WorkRules] = {
-    "signal": WorkRules(_signal_belongs, _weigh),
-    "dispatch": WorkRules(_dispatch_belongs, _weigh_dispatch),
+RULES: dict[str, WorkRules] = {
+    "signal": WorkRules(_signal_topics, _check),
+    "dispatch": WorkRules(_dispatch_topics, _check_dispatch),
 }
 FOLDS: dict[str, Fold] = {"work": fold}

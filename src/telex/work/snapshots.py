@@ -13,10 +13,10 @@ from typing import Any
 
 from telex.model.text import DIGEST_BYTES, digest_of
 
-FOLDS_VERSION = 6  # goes up whenever a fold gives another state for the same messages
+FOLDS_VERSION = 7  # goes up whenever a fold gives another state for the same messages
 LONG = 200  # messages folded at once after which a snapshot pays
-SEAL_CHARACTERS = 2 * DIGEST_BYTES
-_HOMES = ("telex.model.", "telex.work.")  # where the values that states are made of live
+CHECKSUM_CHARACTERS = 2 * DIGEST_BYTES
+_HOMES = ("telex.model.", "telex.work.")  # modules with the types of states
 _VALUE, _ROW, _MAP, _SET, _LIST = "value", "row", "map", "set", "list"
 
 
@@ -30,53 +30,53 @@ def decode_snapshot(topic: str, seq: int, text: str) -> Any:
     """The state again.
 
     Raises:
-        ValueError: it is none of ours, of other folds or of something else, or it was harmed.
+        ValueError: the checksum is wrong, or other folds have encoded it.
     """
-    given, words = text[:SEAL_CHARACTERS], text[SEAL_CHARACTERS:]
+    given, words = text[:CHECKSUM_CHARACTERS], text[CHECKSUM_CHARACTERS:]
     if given != checksum(topic, seq, words):
-        raise ValueError("the seal is broken")
+        raise ValueError("wrong checksum")
     return decode_state(words)
 
 
 def checksum(topic: str, seq: int, words: str) -> str:
-    """Against what befalls a file, not against whoever means harm: that one can write messages too."""
+    """Checksum against damaged files. It is no protection against an attacker, who could write messages too."""
     return digest_of(f"{topic}\0{seq}\0{words}".encode("utf-8", "surrogatepass")).hex()
 
 
 def encode_state(state: Any) -> str:
-    return json.dumps([FOLDS_VERSION, _plain(state)], ensure_ascii=False, separators=(",", ":"))
+    return json.dumps([FOLDS_VERSION, _encoded(state)], ensure_ascii=False, separators=(",", ":"))
 
 
 def decode_state(text: str) -> Any:
     """The state again.
 
     Raises:
-        ValueError: it is none of ours, or of other folds.
+        ValueError: it is not valid, or other folds have encoded it.
     """
     try:
         version, state = json.loads(text)
         if version != FOLDS_VERSION:
-            raise ValueError("written by other folds")
-        return _lively(state)
+            raise ValueError("encoded by other folds")
+        return _decoded(state)
     except (TypeError, KeyError, AttributeError, ImportError, RecursionError) as error:
-        raise ValueError("no snapshot of ours") from error
+        raise ValueError("not a valid snapshot") from error
 
 
-def _plain(value: Any) -> Any:
+def _encoded(value: Any) -> Any:
     if isinstance(value, tuple):
         if not hasattr(value, "_fields"):
-            return [_plain(one) for one in value]
-        return {_VALUE: _name(type(value)), "of": [_plain(one) for one in value]}
+            return [_encoded(one) for one in value]
+        return {_VALUE: _name(type(value)), "of": [_encoded(one) for one in value]}
     if isinstance(value, Mapping):
-        return {_MAP: [[_plain(key), _plain(one)] for key, one in value.items()]}
+        return {_MAP: [[_encoded(key), _encoded(one)] for key, one in value.items()]}
     if isinstance(value, frozenset):
-        return {_SET: sorted((_plain(one) for one in value), key=json.dumps)}
+        return {_SET: sorted((_encoded(one) for one in value), key=json.dumps)}
     if value is None or isinstance(value, (str, int, float)):
         return value
     if type(value) is list:
-        return {_LIST: [_plain(one) for one in value]}
+        return {_LIST: [_encoded(one) for one in value]}
     assert isinstance(value, Sequence), f"{type(value)} is no value that a state may hold"
-    return {_ROW: _name(type(value)), "of": [_plain(one) for one in value]}
+    return {_ROW: _name(type(value)), "of": [_encoded(one) for one in value]}
 
 
 def _name(kind: type) -> str:
@@ -84,29 +84,29 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _lively(plain: Any) -> Any:
+def _decoded(plain: Any) -> Any:
     if isinstance(plain, list):
-        return tuple([_lively(one) for one in plain])
+        return tuple([_decoded(one) for one in plain])
     if not isinstance(plain, dict):
         return plain
     if _VALUE in plain:
-        return _kind(plain[_VALUE])(*[_lively(one) for one in plain["of"]])
+        return _kind(plain[_VALUE])(*[_decoded(one) for one in plain["of"]])
     if _ROW in plain:
-        return _kind(plain[_ROW])([_lively(one) for one in plain["of"]])
+        return _kind(plain[_ROW])([_decoded(one) for one in plain["of"]])
     if _LIST in plain:
-        return [_lively(one) for one in plain[_LIST]]
+        return [_decoded(one) for one in plain[_LIST]]
     if _MAP in plain:
-        return {_lively(key): _lively(one) for key, one in plain[_MAP]}
-    return frozenset([_lively(one) for one in plain[_SET]])
+        return {_decoded(key): _decoded(one) for key, one in plain[_MAP]}
+    return frozenset([_decoded(one) for one in plain[_SET]])
 
 
 @cache
 def _kind(name: str) -> Any:
-    """A named tuple or a sequence of ours and nothing else: making one does nothing but hold values."""
+    """A named tuple or a sequence of this package: its constructor has no side effects."""
     module, _, kind = name.partition(":")
     if not module.startswith(_HOMES) or not kind.isidentifier():
-        raise ValueError("no value of ours")
+        raise ValueError("not a type of a state")
     found = getattr(import_module(module), kind)
     if not (isinstance(found, type) and issubclass(found, Sequence) and found.__module__.startswith(_HOMES)):
-        raise ValueError("no value of ours")
+        raise ValueError("not a type of a state")
     return found

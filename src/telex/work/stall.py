@@ -1,6 +1,6 @@
 """Analysis of stalled work, with the command that would resolve each case.
 
-From who waits for whom: knots of agents that wait for each other, approvals that no member may give, messages that no
+From the graph of waits: cycles of agents that wait for each other, approvals that no member may give, messages that no
 agent reads, and the agent that most others wait for. Unread messages alone are no wait: a note asks for nothing.
 """
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.model.work import Deadlock, Remedy, Stall, Wait
 
-WAITERS_MIN = 2  # one that a single other waits for is nothing to point at
-NAMES_MAX = 12  # of a knot or of those who wait that are listed
+WAITERS_MIN = 2  # of a bottleneck
+NAMES_MAX = 12  # listed
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -66,22 +66,20 @@ def single(inbox: str, roster: Roster) -> str:
 
 
 def idle_reason(inbox: str, roster: Roster, now: float, silent_seconds: float) -> tuple[bool, str] | None:
-    """Why no agent reads an inbox, and whether one has claimed it. None: somebody reads it. A person may be away."""
+    """Why no agent reads an inbox, and whether one has claimed it. None: an agent or a person reads it."""
     role = inbox.removeprefix(ONE_OF_ROLE)
     readers = _readers(inbox, role, roster)
     if role == HUMAN or any(now - (member.seen_at or 0.0) <= silent_seconds for member in readers):
         return None
     if not readers:
         return False, f"no agent has the role {role}" if inbox != role else f"no agent has joined as {inbox}"
-    names, seen_at = (
-        ", ".join(member.name for member in readers[:NAMES_MAX]),
-        max(one.seen_at or 0.0 for one in readers),
-    )
+    names = ", ".join(member.name for member in readers[:NAMES_MAX])
+    seen_at = max(member.seen_at or 0.0 for member in readers)
     return True, f"{names} {'has' if len(readers) == 1 else 'have'} been silent for {_span(now - seen_at)}"
 
 
 def _readers(inbox: str, role: str, roster: Roster) -> list[Member]:
-    """Those who have joined and read the inbox. One named like a role is read by that role until somebody claims it."""
+    """Members that read the inbox. One named like a role is read by that role until a member has that name."""
     own = roster.members.get(inbox)
     members = [own] if own is not None else [member for member in roster.members.values() if member.role == role]
     return [member for member in members if member.is_here and member.joined_at is not None]
@@ -156,21 +154,21 @@ def _cycle(group: Sequence[str], graph: Graph, by_pair: Mapping[tuple[str, str],
         say = f"They wait for each other: {told}."
     else:
         say = f"{len(group)} wait for each other ({_listed(sorted(group))}), for example {told}."
-    # One who waits for another for several reasons waits on when one of them is gone.
+    # An agent that waits for another for several reasons still waits when one of them is gone.
     weakest = min(along, key=lambda same: (len(same), min(map(_ease, same))))
     who = circle if len(group) == len(circle) else tuple(sorted(group))
     return Deadlock("cycle", who, tuple(wait for same in along for wait in same), say, _remedy_of(weakest))
 
 
 def _ease(wait: Wait) -> tuple[int, float]:
-    """Which wait is best undone: one that a person can end with a word, the oldest of those."""
+    """Sort key of waits: those that a person can end first, then by age."""
     order = ("approval", "escalation", "answer", "blocker", "shutdown", "dependency")
     return order.index(wait.why), wait.since
 
 
 def _nobody(pending_approval: PendingApproval) -> Deadlock:
     wait = pending_approval.wait
-    able = " or ".join(pending_approval.roles) or "anybody asked"
+    able = " or ".join(pending_approval.roles) or "a recipient"
     say = f"{wait.who} waits for an approval ({wait.about}) that only {able} or a person may give, and none is here."
     return Deadlock("no-approver", (wait.who,), (wait,), say, remedy_for(wait))
 
@@ -185,7 +183,7 @@ def _unread(idle: IdleInbox) -> Deadlock:
 
 
 def _most_waited_for(graph: Graph, groups: Sequence[Sequence[str]], waits: Sequence[Wait]) -> list[Deadlock]:
-    """The one that most wait for, directly or through others, and that waits for none itself."""
+    """Agents that most others wait for, directly or indirectly, and that wait for none themselves."""
     ends: dict[str, frozenset[str]] = {}  # by name: those without waits of their own that it waits for
     waiters: dict[str, list[str]] = {}
     for group in groups:  # each after those that it leads to
@@ -222,7 +220,7 @@ def _remedy_of(waits: Iterable[Wait]) -> Remedy:
 
 
 def remedy_for(wait: Wait) -> Remedy:
-    """What ends one wait, for a person to send. No remedy removes an agent or its messages."""
+    """Command that ends one wait, for a person. No remedy removes an agent or its messages."""
     if wait.remedy is not None:
         return wait.remedy
     if wait.why == "approval":
@@ -237,14 +235,14 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def quoted(word: str) -> str:
-    """As one word for the shell, whatever stands in it."""
+    """One word for the shell."""
     if word and _SAFE.issuperset(word):
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def operand(word: str) -> str:
-    """The same where an option might stand: an id may begin like one."""
+    """One word that the shell command does not take for an option."""
     return f"-- {quoted(word)}" if word.startswith("-") else quoted(word)
 
 

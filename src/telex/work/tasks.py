@@ -25,19 +25,19 @@ from telex.model.task_states import (
     state_name,
 )
 from telex.model.text import LATEST_MAX, nearest
-from telex.work.actions import DECIDING
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
-from telex.work.decisions import REJECTED, decision_of, for_dispatches
-from telex.work.id_reuse import id_nearly_known
-from telex.work.rule_set import (
-    Book,
+from telex.work.reducer import (
+    REJECTED,
     DraftMessage,
     Fold,
     RuleContext,
     Topics,
     WorkRules,
+    WorkState,
+    decision_of,
+    for_dispatches,
 )
-from telex.work.view import WorkMessage
+from telex.work.view import DECIDING, WorkMessage, id_nearly_known
 
 SETTING = "task_states"  # under which a team's own table is found
 CTO = "cto"
@@ -65,7 +65,7 @@ class TaskRequest(NamedTuple):
 
 
 class StatusReport(NamedTuple):
-    """What was last reported of a task. It is a claim: it moves no state."""
+    """Last report on a task. It is a claim and moves no state."""
 
     status: str  # one of REPORTED
     by: str
@@ -91,14 +91,13 @@ class Task(NamedTuple):
 
     @property
     def at(self) -> float:
-        """When it was first heard of."""
+        """Time of its first message."""
         reported = (self.reported.at,) if self.reported is not None else ()
         times = (*(step.at for step in self.steps), *(request.at for request in self.requests), *reported)
         return min(times, default=0.0)
 
     def is_approval(self, name: str, committer: str) -> bool:
-        """Is it the id of a request that was approved, of an answer that did so, or of a quality report that passed and
-        is not the committer's own?"""
+        """Whether it is the id of an approved request, its answer, or a passed quality report of another agent."""
         if name in self.approvals or (name in self.answered and self.answered[name].is_approved):
             return True
         return self.passed.get(name, committer) != committer
@@ -115,56 +114,51 @@ def machine_of(context: RuleContext) -> TaskStateMachine:
     return task_state_machine
 
 
-def _own_topic(work_message: WorkMessage, book: Book) -> Topics:
-    return task_topic(work_message)
+def _own_topic(message: WorkMessage, topics: WorkState) -> Topics:
+    return task_topic(message)
 
 
-def _known(work_message: WorkMessage, book: Book) -> Task:
-    name = work_message.text("task")
-    task: Task | None = book.get(f"task:{name}") if name else None
+def _known(message: WorkMessage, topics: WorkState) -> Task:
+    name = message.text("task")
+    task: Task | None = topics.get(f"task:{name}") if name else None
     return task or new_task(name)
 
 
-def _weigh_id(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+def _check_id(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     """A new task whose id differs from a known one by case or blanks only."""
-    name = work_message.text("task")
-    if not name or f"task:{name}" in book:
+    name = message.text("task")
+    if not name or f"task:{name}" in topics:
         return ()
     bare = name.strip()
-    known = next((one for one in (bare, bare.upper(), bare.lower()) if one != name and f"task:{one}" in book), None)
-    return (id_nearly_known(work_message, "task", known),) if known else ()
+    known = next((one for one in (bare, bare.upper(), bare.lower()) if one != name and f"task:{one}" in topics), None)
+    return (id_nearly_known(message, "task", known),) if known else ()
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
-    task, machine = _known(work_message, book), machine_of(context)
+def _check_move(message: WorkMessage, topics: WorkState, context: RuleContext) -> list[Finding]:
+    task, machine = _known(message, topics), machine_of(context)
     stands = standing(machine, task.steps)
-    claimed, wanted = state_name(work_message.text("came_from")), state_name(work_message.text("goes_to"))
+    claimed, wanted = state_name(message.text("came_from")), state_name(message.text("goes_to"))
     at_its_word = not stands.placed and claimed in machine.states
     state = claimed if at_its_word else stands.state
     there = moves(machine, stands, state)
-    findings = [*_weigh_id(work_message, book, context)]
+    findings = [*_check_id(message, topics, context)]
     if claimed != state:
-        findings.append(_elsewhere(work_message, task.id, state))
+        findings.append(_elsewhere(message, task.id, state))
     if wanted not in there:
-        findings.append(_no_such_move(work_message, machine, stands, state=state, wanted=wanted, there=there))
+        findings.append(_no_such_move(message, machine, stands, state=state, wanted=wanted, there=there))
     return findings
 
 
-def _elsewhere(work_message: WorkMessage, task: str, state: str) -> Finding:
+def _elsewhere(message: WorkMessage, task: str, state: str) -> Finding:
     say = f"Start from where the task is: {task[: LIMITS.found_characters_max]} is in {state}."
-    return _not_allowed(work_message, "came_from", say, state, state)
+    return _not_allowed(message, "came_from", say, state, state)
 
 
 def _no_such_move(
-    work_message: WorkMessage,
-    machine: TaskStateMachine,
-    stands: TaskStatus,
-    state: str,
-    wanted: str,
-    there: tuple[str, ...],
+    message: WorkMessage, machine: TaskStateMachine, stands: TaskStatus, state: str, wanted: str, there: tuple[str, ...]
 ) -> Finding:
     task_state = machine.states.get(state)
     if task_state is not None and task_state.escalates_to == wanted:
@@ -172,68 +166,54 @@ def _no_such_move(
         what = "attempts" if machine.is_intervention(state) else "failures"
         why = f"{wanted} comes after {task_state.escalates_after} {what} in {state}, and there were {tried}"
     elif not there:
-        return _not_allowed(
-            work_message, "goes_to", f"Leave the task as it is: {state} is an end.", "no further move", None
-        )
+        return _not_allowed(message, "goes_to", f"Leave the task as it is: {state} is an end.", "no further move", None)
     else:
         why = f"a task in {state} cannot become {wanted[: LIMITS.found_characters_max]}"
     say = f"Move it to {' or '.join(there)}: {why}."
-    return _not_allowed(work_message, "goes_to", say, listed(list(there)), nearest(wanted, there))
+    return _not_allowed(message, "goes_to", say, listed(list(there)), nearest(wanted, there))
 
 
-def _not_allowed(work_message: WorkMessage, name: str, say: str, expected: str, close: str | None) -> Finding:
-    path, found = work_message.path(name), work_message.text(name)[: LIMITS.found_characters_max]
+def _not_allowed(message: WorkMessage, name: str, say: str, expected: str, close: str | None) -> Finding:
+    path, found = message.path(name), message.text(name)[: LIMITS.found_characters_max]
     return Finding("transition-not-allowed", path, say, expected=expected, found=found, nearest=close)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-def _status_of(work_message: WorkMessage) -> str:
-    return work_message.text("status").casefold()
+def _status_of(message: WorkMessage) -> str:
+    return message.text("status").casefold()
 
 
-def _status_topic(work_message: WorkMessage, book: Book) -> Topics:
+def _status_topic(message: WorkMessage, topics: WorkState) -> Topics:
     """Reports that change what is known of the task: a repeated one does not, unless it counts as a failure."""
-    status, reported = _status_of(work_message), _known(work_message, book).reported
-    same = reported is not None and (reported.status, reported.by) == (status, work_message.sender)
-    return task_topic(work_message) if status in REPORTED and (not same or status == "failed") else ()
+    status, reported = _status_of(message), _known(message, topics).reported
+    same = reported is not None and (reported.status, reported.by) == (status, message.sender)
+    return task_topic(message) if status in REPORTED and (not same or status == "failed") else ()
 
 
-def _quality_topic(work_message: WorkMessage, book: Book) -> Topics:
-    return task_topic(work_message) if _status_of(work_message) == "passed" else ()
+def _quality_topic(message: WorkMessage, topics: WorkState) -> Topics:
+    return task_topic(message) if _status_of(message) == "passed" else ()
 
 
-def _escalation(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterator[DraftMessage]:
-    """The failure that fills the measure is told to whoever can help, once; the next counts only after they did."""
-    task, machine = _known(work_message, book), machine_of(context)
-    if not task.steps or task.steps[-1].id != work_message.id:
+def _escalation(message: WorkMessage, topics: WorkState, context: RuleContext) -> Iterator[DraftMessage]:
+    """The failure that reaches the limit of a state is escalated, once."""
+    task, machine = _known(message, topics), machine_of(context)
+    if not task.steps or task.steps[-1].id != message.id:
         return
     stands = standing(machine, task.steps)
     for state, failed in stands.failed.items():
         at = machine.states[state]
         if failed[-1] is task.steps[-1] and at.escalates_to is not None and len(failed) == at.escalates_after:
-            type_ = next(
-                (
-                    message_type
-                    for message_type in work_message.dialect.types.values()
-                    if message_type.deed and message_type.deed.action == "escalate"
-                ),
-                None,
-            )
+            types = [type_ for type_ in message.dialect.types.values() if type_.action == "escalate"]
+            type_ = next((type_ for type_ in types if "history" in type_.field_map), None)
             if type_ is not None:
-                yield _draft(
-                    work_message,
-                    type_,
-                    task,
-                    state=state,
-                    failed=failed,
-                    to=_goes_to(machine, stands, state, context.roster),
-                )
+                to = _goes_to(machine, stands, state, context.roster)
+                yield _draft(message, type_, task, state=state, failed=failed, to=to)
 
 
 def _goes_to(machine: TaskStateMachine, stands: TaskStatus, state: str, roster: Roster) -> str:
-    """To the CTO, where there is one who has not tried often enough already; else to a person."""
+    """The CTO, if there is one with attempts left; else a person."""
     above = machine.states[state].escalates_to
     assert above is not None
     if not machine.is_intervention(above) or may_escalate(machine, stands, above):
@@ -244,9 +224,8 @@ def _goes_to(machine: TaskStateMachine, stands: TaskStatus, state: str, roster: 
 
 
 def _draft(
-    work_message: WorkMessage, type_: MessageType, task: Task, state: str, failed: Sequence[TaskStep], to: str
+    message: WorkMessage, type_: MessageType, task: Task, state: str, failed: Sequence[TaskStep], to: str
 ) -> DraftMessage:
-    assert type_.deed is not None
     level = HUMAN if to == HUMAN else CTO
     of = {
         "task": task.id,
@@ -255,13 +234,12 @@ def _draft(
         "history": _history(type_, failed),
         "context": {"state": state, "title": task.title} if task.title else {"state": state},
     }
-    return DraftMessage(work_message.dialect, type_, to, of, work_message.correlation or task.id)
+    return DraftMessage(message.dialect, type_, to, of, message.correlation or task.id)
 
 
 def _history(type_: MessageType, failed: Sequence[TaskStep]) -> list[dict[str, Any]]:
-    """Who failed how often, and how the last time: in the words of the dialect."""
-    assert type_.deed is not None
-    names = {name: where.rpartition(".")[2] for name, where in type_.deed.field_map.items() if "[]" in where}
+    """Failures by agent, with the last error."""
+    names = {name: where.rpartition(".")[2] for name, where in type_.field_map.items() if "[]" in where}
     by_agent: dict[str, list[TaskStep]] = {}
     for step in failed:
         by_agent.setdefault(step.whom, []).append(step)
@@ -278,23 +256,23 @@ def _history(type_: MessageType, failed: Sequence[TaskStep]) -> list[dict[str, A
 # --- what was asked about it ------------------------------------------------------------------------------------------
 
 
-def _answered_topics(work_message: WorkMessage, book: Book) -> Topics:
-    """The task that the request is about, whichever one the answer names."""
-    name = meant(work_message, book)
-    found = book.get(topic_of(name)) if name is not None else None
+def _answered_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    """The task of the request, even if the answer names another one."""
+    name = meant(message, topics)
+    found = topics.get(topic_of(name)) if name is not None else None
     return (f"task:{found.request.task}",) if found is not None and found.request.task else ()
 
 
-def _weigh_commit(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    task, ref = _known(work_message, book), work_message.text("approval")
-    if task.is_approval(ref, work_message.sender):
+def _check_commit(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
+    task, ref = _known(message, topics), message.text("approval")
+    if task.is_approval(ref, message.sender):
         return ()
-    return (_none_of_this_task(work_message, task, ref),)
+    return (_none_of_this_task(message, task, ref),)
 
 
-def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Finding:
-    code, path, found = "approval-not-found", work_message.path("approval"), ref[: LIMITS.found_characters_max]
-    passed = [id_ for id_ in task.passed if task.is_approval(id_, work_message.sender)]
+def _none_of_this_task(message: WorkMessage, task: Task, ref: str) -> Finding:
+    code, path, found = "approval-not-found", message.path("approval"), ref[: LIMITS.found_characters_max]
+    passed = [id_ for id_ in task.passed if task.is_approval(id_, message.sender)]
     if task.approvals or passed:
         latest = list(islice(reversed(task.approvals.items()), LATEST_MAX))
         known = dict.fromkeys((*(id_ for approval in latest for id_ in approval), *passed[-LATEST_MAX:]))
@@ -310,86 +288,64 @@ def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Findi
 # --- the fold ---------------------------------------------------------------------------------------------------------
 
 
-def _fold(state: Task | None, work_message: WorkMessage) -> Task:
+def _fold(state: Task | None, message: WorkMessage) -> Task:
     """Steps and requests are written in place, as there may be thousands."""
-    task = state or new_task(work_message.text("task"))
-    action = work_message.action
+    task = state or new_task(message.text("task"))
+    action = message.action
     if action == "ask":
-        if work_message.id not in task.waiting and work_message.id not in task.answered:
-            task.waiting[work_message.id] = _asked(work_message)
+        if message.id not in task.waiting and message.id not in task.answered:
+            task.waiting[message.id] = _asked(message)
     elif action in DECIDING:
-        _answer(task, work_message)
+        _answer(task, message)
     elif action == "quality":
-        task.passed[work_message.id] = work_message.sender
+        task.passed[message.id] = message.sender
     elif action == "status":
-        status = _status_of(work_message)
+        status = _status_of(message)
         if status == "failed":
-            task.steps.append(_step(task.assigned_to, work_message))
-        task = task._replace(reported=StatusReport(status, work_message.sender, work_message.at))
+            task.steps.append(_step(task.assigned_to, message))
+        task = task._replace(reported=StatusReport(status, message.sender, message.at))
     elif action in ("assign", "move"):
-        step = _step(task.assigned_to, work_message)
+        step = _step(task.assigned_to, message)
         task.steps.append(step)
         if action == "assign":
-            task = task._replace(title=work_message.text("title"), assigned_to=step.whom)
-    return task if task.moves or not work_message.has_states else task._replace(moves=True)
+            task = task._replace(title=message.text("title"), assigned_to=step.whom)
+    return task if task.moves or not message.has_states else task._replace(moves=True)
 
 
-def _asked(work_message: WorkMessage) -> TaskRequest:
-    return TaskRequest(work_message.id, work_message.sender, work_message.at, work_message.text("kind"))
+def _asked(message: WorkMessage) -> TaskRequest:
+    return TaskRequest(message.id, message.sender, message.at, message.text("kind"))
 
 
-def _step(assigned_to: str, work_message: WorkMessage) -> TaskStep:
-    if work_message.action == "assign":
-        return TaskStep(
-            "assign",
-            work_message.id,
-            work_message.at,
-            work_message.sender,
-            whom=work_message.inboxes[0] if work_message.inboxes else work_message.to,
-        )
-    if work_message.action == "status":
-        return TaskStep(
-            "fail",
-            work_message.id,
-            work_message.at,
-            work_message.sender,
-            reason=work_message.text("details"),
-            whom=work_message.sender,
-        )
-    came_from, goes_to = state_name(work_message.text("came_from")), state_name(work_message.text("goes_to"))
-    whom = assigned_to or work_message.sender
-    return TaskStep(
-        "move",
-        work_message.id,
-        at=work_message.at,
-        by=work_message.sender,
-        came_from=came_from,
-        goes_to=goes_to,
-        reason=work_message.text("reason"),
-        whom=whom,
-    )
+def _step(assigned_to: str, message: WorkMessage) -> TaskStep:
+    step = TaskStep("move", message.id, message.at, message.sender, whom=assigned_to or message.sender)
+    if message.action == "assign":
+        return step._replace(does="assign", whom=message.inboxes[0] if message.inboxes else message.to)
+    if message.action == "status":
+        return step._replace(does="fail", whom=message.sender, reason=message.text("details"))
+    came_from, goes_to = state_name(message.text("came_from")), state_name(message.text("goes_to"))
+    return step._replace(came_from=came_from, goes_to=goes_to, reason=message.text("reason"))
 
 
-def _answer(task: Task, work_message: WorkMessage) -> None:
-    request = task.waiting.pop(named(work_message) or only_one(task.waiting) or "", None)
+def _answer(task: Task, message: WorkMessage) -> None:
+    request = task.waiting.pop(named(message) or only_one(task.waiting) or "", None)
     if request is None:
         return
-    decided = request._replace(decision=decision_of(work_message), answer=work_message.id)
+    decided = request._replace(decision=decision_of(message), answer=message.id)
     task.answered[request.id] = decided
     if decided.is_approved:
-        task.approvals[work_message.id] = request.id
+        task.approvals[message.id] = request.id
 
 
 _ANSWER = WorkRules(_answered_topics)
-CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_own_topic, _weigh_id),
+RULES: dict[str, WorkRules] = {
+    "ask": WorkRules(_own_topic, _check_id),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
-    "commit": WorkRules(check=_weigh_commit),
-    "assign": WorkRules(_own_topic, _weigh_id),
-    "status": WorkRules(_status_topic, _weigh_id, _escalation),
+    "commit": WorkRules(check=_check_commit),
+    "assign": WorkRules(_own_topic, _check_id),
+    "status": WorkRules(_status_topic, _check_id, _escalation),
     "quality": WorkRules(_quality_topic),
-    "move": WorkRules(_own_topic, _weigh_move, _escalation),
+    "move": WorkRules(_own_topic, _check_move, _escalation),
     "escalate": WorkRules(),
 }
 FOLDS: dict[str, Fold] = {"task": _fold}

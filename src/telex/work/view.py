@@ -1,23 +1,90 @@
-"""View of a message for the work rules: fields by their role in the action, independent of the dialect's names."""
+"""View of a message for the work rules, and the table of their modules.
+
+A `WorkMessage` has the fields of the type's semantics under the names of the rules, independent of the dialect.
+"""
 
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any, NamedTuple
 
-from telex.dialects.builtin.signal_md_1_1 import ROUTE, route_in
-from telex.dialects.field_access import get_path
-from telex.dialects.schema import Dialect, MessageType, Tree
-from telex.dialects.timestamps import parse_timestamp
+from telex.dialects.builtin.signal_md import ROUTE, route_in
+from telex.dialects.scalars import parse_timestamp
+from telex.dialects.schema import BODY_KEY, Dialect, MessageType, Tree, get_path
+from telex.model.finding import Finding
+from telex.model.limits import LIMITS
 from telex.model.message import Event, Message, detail_of
-from telex.model.text import path_of
-from telex.work.actions import CHAPTERS
+from telex.model.text import ROOT, path_of
+
+# The modules with the rules of an action. They are imported at its first message, since a cold start pays for each
+# import and most teams use few of them.
+RULES: dict[str, tuple[str, ...]] = {
+    "contract": ("plans",),
+    "close": ("plans",),
+    "progress": ("plans", "blockers"),
+    "blocker": ("blockers",),
+    "review": ("plans",),
+    "ask": ("approvals", "plans", "tasks"),
+    "answer": ("approvals", "plans", "tasks"),
+    "commit": ("tasks", "plans"),
+    "assign": ("tasks",),
+    "status": ("tasks", "blockers"),
+    "quality": ("tasks",),
+    "move": ("tasks",),
+    "stop": ("shutdown",),
+    "stopped": ("shutdown",),
+    "escalate": ("escalations", "tasks"),
+    "signal": ("signals", "plans"),
+    "dispatch": ("signals", "approvals", "plans", "tasks"),
+}
+# The module with the fold of each kind of topic; the kind is the part of its name before the colon.
+FOLDS: dict[str, str] = {
+    "plan": "plans",
+    "contracts": "plans",
+    "approval": "approvals",
+    "task": "tasks",
+    "shutdown": "shutdown",
+    "escalation": "escalations",
+    "climb": "escalations",
+    "escalations": "escalations",
+    "blocker": "blockers",
+    "blockers": "blockers",
+    "work": "signals",
+}
+# Kinds of topics whose states may be long: their folds write into the lists and dicts of the state that they are given.
+IN_PLACE = frozenset({"contracts", "plan", "task", "shutdown"})
+
+
+class NoOpCondition(NamedTuple):
+    """When a message of an action has no effect, so that the rules are skipped."""
+
+    topics: tuple[str, ...]  # while these are empty, and
+    name: str = ""  # the value of this field
+    busy: frozenset[str] = frozenset()  # is none of these, ignoring case
+
+    def fits(self, value: Any) -> bool:
+        return not self.name or (isinstance(value, str) and value.casefold() not in self.busy)
+
+
+IDLE: dict[str, NoOpCondition] = {
+    "progress": NoOpCondition(("contracts", "blockers")),
+    # Any message of the current level may answer an escalation, a status too.
+    "status": NoOpCondition(
+        ("blockers", "escalations"), "status", frozenset({"started", "blocked", "completed", "failed"})
+    ),
+    "quality": NoOpCondition((), "status", frozenset({"passed"})),
+}
+# Reports never answer an escalation of their conversation.
+COMES_ALONG = frozenset({"progress", "quality"})
+# Actions that decide a request for approval.
+DECIDING = frozenset({"answer", "dispatch"})
+
 
 UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
 
 
-ROUTE_KEY = "$route"  # in a tree: what the body says, no field of the message
+ROUTE_KEY = "$route"  # in a tree: a value of the body, no field of the message
 
 
 class WorkMessage(NamedTuple):
@@ -38,7 +105,7 @@ class WorkMessage(NamedTuple):
 
     @property
     def action(self) -> str:
-        return self.type.deed.action if self.type.deed is not None else ""
+        return self.type.action
 
     def get(self, name: str) -> Any:
         """Value of one of the action's fields; None where the message, or its type, does not have it."""
@@ -67,20 +134,21 @@ class WorkMessage(NamedTuple):
         return _reader_of(self.dialect, self.type).has_states
 
     def has(self, name: str) -> bool:
-        """Whether its type has that field; it may be empty."""
-        return self.type.deed is not None and name in self.type.deed.field_map
+        """Whether its type has that field, which may be empty, or implies its value."""
+        semantics = self.type.semantics
+        return name in semantics.field_map or name in semantics.fixed
 
     def path(self, name: str, *more: str | int) -> str:
-        """Path of that field, for a finding."""
-        assert self.type.deed is not None
-        return path_of(*self.dialect.locate(self.type, self.type.deed.field_map[name]), *more)
+        """Path of that field, for a finding; the whole message if its type only implies the value."""
+        where = self.type.field_map.get(name, BODY_KEY)
+        return ROOT if where == BODY_KEY else path_of(*self.dialect.locate(self.type, where), *more)
 
 
 def work_message_from_log(message: Message, event: Event | None, dialect: Dialect) -> WorkMessage | None:
     """A message from the log. None: it has no work action, or a lenient team stored it with a refusal, so it changes
     nothing."""
     type_ = dialect.types.get(message.type or "")
-    if type_ is None or type_.deed is None or type_.deed.action not in CHAPTERS or message.refused:
+    if type_ is None or type_.action not in RULES or message.refused:
         return None
     text = event.detail if event is not None else None
     # Most details hold only a duration, and parsing them is a third of the cost of folding.
@@ -128,6 +196,10 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
         tree = reading.tree
         if ROUTE in type_.sections:
             tree = {**tree, ROUTE_KEY: route_in(reading.body or "")}
+        if dialect.form == "front-matter" and type_.semantics.intents:
+            from telex.dialects.scalars import typed
+
+            tree = {**typed(tree, dialect.fields_of(type_)), BODY_KEY: (reading.body or "").strip()}
     later = _reader_of(dialect, type_).later
     return _respelt(tree, dialect, later) if later else tree
 
@@ -151,6 +223,8 @@ class _TypeReader(NamedTuple):
     getters: tuple[tuple[str, Callable[[Tree], Any]], ...]  # the others
     later: Mapping[str, str]  # fields that may also have the name of a later version
     has_states: bool  # tasks have states in its dialect
+    values: Mapping[str, Mapping[Any, Any]]  # by name: values of the field, as the rules have them
+    fixed: Mapping[str, Any]  # by name: values that the type implies
 
 
 _DECODE = json.JSONDecoder().decode
@@ -168,6 +242,11 @@ def fields_of(tree: Tree, dialect: Dialect, type_: MessageType) -> dict[str, Any
         fields[name] = get(tree)
     if ROUTE_KEY in tree:
         fields["route"] = tree[ROUTE_KEY]
+    for name, values in reader.values.items():
+        value = fields[name]
+        if isinstance(value, (str, bool)):
+            fields[name] = values.get(value, value)
+    fields.update(reader.fixed)
     return fields
 
 
@@ -175,14 +254,12 @@ def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
     known = _READERS.get(id(type_))
     if known is not None:
         return known
-    names = type_.deed.field_map if type_.deed is not None else {}
-    paths = {name: dialect.locate(type_, where) for name, where in names.items()}
+    semantics = type_.semantics
+    paths = {name: dialect.locate(type_, where) for name, where in semantics.field_map.items()}
     parents = (dialect.payload,) if dialect.payload else ()
     inside = {name: path for name, path in paths.items() if path[:-1] == parents and not path[-1].endswith("[]")}
     later = {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
-    has_states = any(
-        message_type.deed is not None and message_type.deed.action == "move" for message_type in dialect.types.values()
-    )
+    has_states = any(message_type.action == "move" for message_type in dialect.types.values())
     reader = _READERS[id(type_)] = _TypeReader(
         type_,
         dialect.payload or None,
@@ -190,5 +267,24 @@ def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
         getters=tuple((name, get_path(path)) for name, path in paths.items() if name not in inside),
         later=later,
         has_states=has_states,
+        values={
+            name: {value: of_rules for of_rules in reversed(spelling) for value in spelling[of_rules]}
+            for name, spelling in semantics.spelling.items()
+        },
+        fixed=semantics.fixed,
     )
     return reader
+
+
+def id_reused(work_message: WorkMessage, why: str) -> Finding:
+    wire = work_message.dialect.wire.id
+    say = f"Give it an id of its own: {why} under {work_message.id}."
+    path = path_of(wire) if wire else ROOT
+    return Finding("id-reused", path, say, expected="an id not used before", found=work_message.id)
+
+
+def id_nearly_known(work_message: WorkMessage, name: str, known: str) -> Finding:
+    """`name`: the field of the action that has the id."""
+    found = work_message.text(name)[: LIMITS.found_characters_max]
+    say = f"Write {known}, if that is meant: {found!r} is another one, and differs by case or blanks only."
+    return Finding("id-nearly-known", work_message.path(name), say, "warning", found=found, nearest=known)

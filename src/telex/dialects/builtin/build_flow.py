@@ -5,11 +5,11 @@ from telex.dialects.schema import (
     BOOLEAN,
     COUNT,
     MOMENT,
+    NO_SEMANTICS,
     NOTE,
     OPEN,
     TEXT,
     TEXTS,
-    Action,
     Dialect,
     EnvelopeFields,
     Fields,
@@ -19,6 +19,7 @@ from telex.dialects.schema import (
     MessageType,
     Number,
     Priority,
+    Semantics,
     Text,
     Tree,
     action,
@@ -69,7 +70,7 @@ def _type(
     *,
     rules: tuple[HardRule, ...] = (),
     reply: str | None = None,
-    action: Action | None = None,
+    action: Semantics = NO_SEMANTICS,
     **envelope: object,
 ) -> MessageType:
     """A type with its example's envelope; every message that is about a task has the rule on correlation."""
@@ -98,7 +99,7 @@ def _type(
         example=whole,
         rules=rules,
         reply=reply,
-        deed=action,
+        semantics=action,
     )
 
 

@@ -43,7 +43,7 @@ WORKER_SUBMISSION = MessageType(
              "files_changed": ["src/auth/reset.py", "tests/test_reset.py"],
              "ac_coverage": {"AC1": "pass", "AC2": "partial"}, "qa_check": "pass"},
     body_example="## Result\nA reset link works once.\n\n## Self-Assessment\nAC2 waits for the mail template.\n",
-    deed=action("signal", "signal files=files_changed qa=qa_check coverage=ac_coverage"),
+    semantics=action("signal", "signal files=files_changed qa=qa_check coverage=ac_coverage"),
 )  # fmt: skip
 
 REVIEW_VERDICT = MessageType(
@@ -66,7 +66,7 @@ REVIEW_VERDICT = MessageType(
     },
     body_purpose="the findings by severity, the acceptance criteria covered, and a summary in one line",
     body_example="## Findings\nMODERATE: two names say too little.\n\n## AC Coverage\nBoth are met.\n\nGood to go.\n",
-    deed=action(
+    semantics=action(
         "signal", "signal critical=critical_count moderate=moderate_count minor=minor_count coverage=ac_coverage",
     ),
 )  # fmt: skip
@@ -101,7 +101,7 @@ AUDIT_VERDICT = MessageType(
              "security_findings": {"critical": 0, "high": 0, "medium": 1, "low": 0}, "build_status": "pass",
              "test_status": "pass", "typecheck_status": "skipped"},
     body_example="## Security\nOne medium finding.\n\n## Runtime\n31 tests, all passed.\n",
-    deed=action(
+    semantics=action(
         "signal",
         "signal critical=security_findings.critical high=security_findings.high medium=security_findings.medium "
         "low=security_findings.low build=build_status tests=test_status typecheck=typecheck_status",
@@ -135,7 +135,7 @@ TRIAGE_RESULT = MessageType(
     example={"type": "triage_result", "signal": "triage_complete", "tier": 2, "research_needed": True,
              "research_count": 3},
     body_example="## Triage\nTier 2: one module, one new table.\n\n## Research Questions\n1. Which mail service?\n",
-    deed=action("signal", "signal tier research=research_needed questions=research_count"),
+    semantics=action("signal", "signal tier research=research_needed questions=research_count"),
 )  # fmt: skip
 
 PLAN_RESULT = MessageType(
@@ -150,7 +150,7 @@ PLAN_RESULT = MessageType(
              "step_count": 7, "risk_tags": ["security", "data-mutation"], "has_blockers": False},
     body_purpose="one paragraph on what the plan covers",
     body_example="Adds password reset in three waves.\n",
-    deed=action(
+    semantics=action(
         "signal",
         "signal plan_file waves=wave_count steps=step_count has_blockers risks=risk_tags risks/text=risk_tags[]",
     ),
@@ -174,7 +174,7 @@ RESEARCH_RESULT = MessageType(
     },
     body_purpose="the answer, verified facts with their sources, versions, pitfalls, and what is not verified",
     body_example="## Answer\nThe one in use can send templates.\n\n## Verified Facts\n- It says so in docs/mail.md.\n",
-    deed=action("signal", "signal topic verified gotchas=has_gotchas"),
+    semantics=action("signal", "signal topic verified gotchas=has_gotchas"),
 )  # fmt: skip
 
 TASK_ASSIGNMENT = MessageType(
@@ -191,7 +191,7 @@ TASK_ASSIGNMENT = MessageType(
     body_purpose="what is to be done, the acceptance criteria, the context, and the files to modify or read",
     body_example="Write the reset link.\n\n## Acceptance Criteria\n- AC1: a link works once\n\n"
     "## Context\nThe mail template stays.\n\n## Files\n- src/auth/reset.py\n",
-    deed=action("dispatch", "signal task plan_file wave step"),
+    semantics=action("dispatch", "signal task plan_file wave step"),
 )  # fmt: skip
 
 REVISION_REQUEST = MessageType(
@@ -230,7 +230,9 @@ REVISION_REQUEST = MessageType(
     section_rules={"From the reviewer": SectionRule(("From", "Review", "Audit"))},
     body_purpose="the issues to fix, grouped by source: reviewer, auditor",
     body_example="## From the reviewer\nTwo names say too little.\n",
-    deed=action("dispatch", "signal decision=signal iteration iterations_max=max_iterations severity=fix_severity"),
+    semantics=action(
+        "dispatch", "signal decision=signal iteration iterations_max=max_iterations severity=fix_severity"
+    ),
 )  # fmt: skip
 
 APPROVAL = MessageType(
@@ -238,7 +240,7 @@ APPROVAL = MessageType(
     senders=ORCHESTRATOR, receivers=MAKERS, priority="VALIDATION",
     fields=fields({"signal": one_of("lgtm")}),
     example={"type": "approval", "signal": "lgtm"},
-    deed=action("dispatch", "signal decision=signal"),
+    semantics=action("dispatch", "signal decision=signal"),
 )  # fmt: skip
 
 TRIAGE_REQUEST = MessageType(
@@ -248,7 +250,7 @@ TRIAGE_REQUEST = MessageType(
     example={"type": "triage_request", "signal": "execute"},
     body_purpose="the user's request, and what the architect needs to know of the project",
     body_example="Let people reset their password.\n",
-    deed=action("dispatch", "signal"),
+    semantics=action("dispatch", "signal"),
 )  # fmt: skip
 
 ARCHITECTURE_REQUEST = MessageType(
@@ -260,7 +262,7 @@ ARCHITECTURE_REQUEST = MessageType(
     section_rules={"Research Context": SectionRule(("No research needed",))},
     body_purpose="what the researchers found, or 'No research needed'",
     body_example="## Research Context\nThe mail service in use can send templates.\n",
-    deed=action("dispatch", "signal"),
+    semantics=action("dispatch", "signal"),
 )  # fmt: skip
 
 RESEARCH_REQUEST = MessageType(
@@ -276,7 +278,7 @@ RESEARCH_REQUEST = MessageType(
     body_purpose="the question, the decision that it gates, and where to look",
     body_example="Which mail service can send templates?\n\n## Why it matters\nThe second wave depends on it.\n\n"
     "## Where to look\ndocs/mail.md\n",
-    deed=action("dispatch", "signal topic"),
+    semantics=action("dispatch", "signal topic"),
 )  # fmt: skip
 
 SIGNAL_MD = Dialect(

@@ -79,7 +79,7 @@ ARCHITECTURE_DESIGN = MessageType(
                             "alternatives": ["HS256"]}],
              "risks": [{"risk": "A token is stolen by a script", "impact": "high", "mitigation": "HttpOnly cookies"}],
              "committed": True},
-    deed=action("design", "phase decisions risks risks/text=risks[].risk", REPORTED),
+    semantics=action("design", "phase decisions risks risks/text=risks[].risk", REPORTED),
 )  # fmt: skip
 
 SENIOR_SPEC = MessageType(
@@ -88,7 +88,7 @@ SENIOR_SPEC = MessageType(
     fields=fields({"plan_id": TEXT, "tasks_enriched": COUNT}, {"concerns": TEXTS, "committed": BOOLEAN}),
     example={"type": "senior_spec", "plan_id": "01-01", "tasks_enriched": 3,
              "concerns": ["The second task may need a checkpoint"], "committed": True},
-    deed=action("spec", "plan=plan_id enriched=tasks_enriched concerns committed"),
+    semantics=action("spec", "plan=plan_id enriched=tasks_enriched concerns committed"),
 )  # fmt: skip
 
 DEV_PROGRESS = MessageType(
@@ -101,7 +101,7 @@ DEV_PROGRESS = MessageType(
     rules=(COMPLETE_WITHOUT_COMMIT,),
     example={"type": "dev_progress", "task": "01-01/T3", "plan_id": "01-01", "commit": "abc1234", "status": "partial",
              "concerns": ["The token's shape differs from the plan"]},
-    deed=action("progress", "plan=plan_id task status commit concerns"),
+    semantics=action("progress", "plan=plan_id task status commit concerns"),
 )  # fmt: skip
 
 DEV_BLOCKER = MessageType(
@@ -111,7 +111,7 @@ DEV_BLOCKER = MessageType(
     example={"type": "dev_blocker", "task": "01-02/T1", "plan_id": "01-02",
              "blocker": "The session table is not there yet", "needs": "Plan 01-01 committed",
              "attempted": ["Looked for the migration on main"]},
-    deed=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
+    semantics=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
 )  # fmt: skip
 
 CODE_REVIEW_RESULT = MessageType(
@@ -125,7 +125,7 @@ CODE_REVIEW_RESULT = MessageType(
     rules=(_critical_within("findings_count"), _critical_but("approve")),
     example={"type": "code_review_result", "plan_id": "01-01", "result": "changes_requested", "cycle": 1,
              "findings_count": 3, "critical": 1, "artifact": "phases/01/code-review.jsonl", "committed": True},
-    deed=action("review", "plan=plan_id result cycle findings=findings_count critical", REPORTED),
+    semantics=action("review", "plan=plan_id result cycle findings=findings_count critical", REPORTED),
 )  # fmt: skip
 
 QA_RESULT = MessageType(
@@ -153,7 +153,7 @@ QA_RESULT = MessageType(
              "failures": [{"check": "Model", "expected": "Set in the front matter", "actual": "Inherited",
                            "evidence": "senior.md:3"}],
              "artifact": "phases/01/verification.jsonl", "committed": True},
-    deed=action(
+    semantics=action(
         "verdict",
         "result tier passed=checks.passed failed=checks.failed total=checks.total failures "
         "failures/text=failures[].check",
@@ -180,7 +180,7 @@ QA_CODE_RESULT = MessageType(
     example={"type": "qa_code_result", "result": "PASS", "tests": {"passed": 42, "failed": 0, "skipped": 3},
              "lint": {"errors": 0, "warnings": 2}, "findings_count": 5, "critical": 0,
              "artifact": "phases/01/qa-code.jsonl", "committed": True},
-    deed=action(
+    semantics=action(
         "verdict",
         "result passed=tests.passed failed=tests.failed skipped=tests.skipped lint_errors=lint.errors "
         "lint_warnings=lint.warnings findings=findings_count critical",
@@ -199,7 +199,7 @@ SECURITY_AUDIT = MessageType(
     rules=(_critical_within("findings"), _critical_but("PASS", "WARN")),
     example={"type": "security_audit", "result": "WARN", "findings": 2, "critical": 0,
              "categories": ["secrets", "deps"], "artifact": "phases/01/security-audit.jsonl", "committed": True},
-    deed=action("verdict", "result findings critical categories", REPORTED),
+    semantics=action("verdict", "result findings critical categories", REPORTED),
 )  # fmt: skip
 
 SCOUT_FINDINGS = MessageType(
@@ -213,7 +213,7 @@ SCOUT_FINDINGS = MessageType(
     example={"type": "scout_findings", "domain": "tech-stack",
              "findings": [{"query": "How to rotate RS256 keys", "finding": "Publish a key set", "confidence": "high"}],
              "artifact": "phases/01/research.jsonl", "committed": True},
-    deed=action(
+    semantics=action(
         "findings",
         "domain documents=findings documents/name=findings[].query documents/text=findings[].finding "
         "documents/confidence=findings[].confidence",
@@ -233,7 +233,7 @@ DEBUGGER_REPORT = MessageType(
              "evidence_for": ["Only concurrent requests fail"], "evidence_against": ["A token lives for half an hour"],
              "confidence": "low", "recommended_fix": "Hold a lock while a token is refreshed",
              "artifact": "phases/01/debug-report.jsonl"},
-    deed=action(
+    semantics=action(
         "diagnosis",
         "hypothesis evidence=evidence_for evidence/text=evidence_for[] against=evidence_against confidence "
         "fix=recommended_fix artifact",
@@ -275,7 +275,7 @@ ESCALATION = MessageType(
         "recommendation": "Look at the stateless design again",
         "severity": "blocking",
     },
-    deed=action(
+    semantics=action(
         "escalate", "level=to by=from reason=issue evidence evidence/text=evidence[] advice=recommendation severity"
     ),
 )

@@ -35,7 +35,7 @@ SCOUT_FINDINGS = MessageType(
              "cross_cutting": [{"target_domain": "quality", "finding": "The core has no seam for a fake clock",
                                 "relevance": "medium"}],
              "confidence": "high", "confidence_rationale": "Every import was followed"},
-    deed=action(
+    semantics=action(
         "findings",
         "domain documents documents/name=documents[].name documents/text=documents[].content elsewhere=cross_cutting "
         "confidence rationale=confidence_rationale",
@@ -52,7 +52,7 @@ DEV_PROGRESS = MessageType(
     rules=(COMPLETE_WITHOUT_COMMIT,),
     example={"type": "dev_progress", "task": "03-01/reset-link", "plan_id": "03-01", "commit": "abc1234",
              "status": "complete", "concerns": ["The mail template is still the old one"]},
-    deed=action("progress", "plan=plan_id task status commit concerns"),
+    semantics=action("progress", "plan=plan_id task status commit concerns"),
 )  # fmt: skip
 
 DEV_BLOCKER = MessageType(
@@ -62,7 +62,7 @@ DEV_BLOCKER = MessageType(
     example={"type": "dev_blocker", "task": "03-02/sessions", "plan_id": "03-02",
              "blocker": "The session table is not there yet", "needs": "Plan 03-01 committed",
              "attempted": ["Looked for the migration on main"]},
-    deed=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
+    semantics=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
 )  # fmt: skip
 
 QA_RESULT = MessageType(
@@ -90,7 +90,7 @@ QA_RESULT = MessageType(
              "failures": [{"check": "Links", "expected": "All resolve", "actual": "One is broken",
                            "evidence": "docs/a.md line 42"}],
              "body": "## Checks\nTwo of twenty failed."},
-    deed=action(
+    semantics=action(
         "verdict",
         "result tier passed=checks.passed failed=checks.failed total=checks.total failures "
         "failures/text=failures[].check body",
@@ -111,7 +111,7 @@ DEBUGGER_REPORT = MessageType(
     example={"type": "debugger_report", "hypothesis": "Two refreshes of one token race each other",
              "evidence_for": ["Only concurrent requests fail"], "evidence_against": ["A token lives for half an hour"],
              "confidence": "medium", "recommended_fix": "Hold a lock while a token is refreshed"},
-    deed=action(
+    semantics=action(
         "diagnosis",
         "hypothesis evidence=evidence_for evidence/text=evidence_for[] against=evidence_against confidence "
         "fix=recommended_fix",

@@ -77,7 +77,7 @@ SCOUT_FINDINGS = MessageType(
                             "relevance": "high"}],
          "confidence_rationale": "Read from the lock file"},
     ),
-    deed=action(
+    semantics=action(
         "findings",
         "domain documents documents/name=documents[].name documents/text=documents[].content elsewhere=cross_cutting "
         "rationale=confidence_rationale",
@@ -106,7 +106,7 @@ PLAN_CONTRACT = MessageType(
          "allowed_paths": ["src/auth/", "tests/test_reset.py"], "must_haves": ["A reset link works once"],
          "forbidden_paths": [".env"], "depends_on": [], "verification_checks": ["make test"], "token_budget": 50000},
     ),
-    deed=action(
+    semantics=action(
         "contract",
         "plan=plan_id phase=phase_id objective tasks allowed=allowed_paths forbidden=forbidden_paths depends_on "
         "must_haves checks=verification_checks budget=token_budget",
@@ -120,7 +120,7 @@ CONTRACT_CLOSE = MessageType(
     senders=("lead", "architect"), receivers=("lead", "architect", "dev", "qa", "scout", "debugger", "docs"),
     priority="STATUS", fields=fields({"plan_id": TEXT}, {"reason": NOTE}),
     example=message_example("contract_close", "close-1", "lead", {"plan_id": "1-1", "reason": "Merged"}, task=""),
-    deed=action("close", "plan=plan_id reason", ABOUT),
+    semantics=action("close", "plan=plan_id reason", ABOUT),
 )  # fmt: skip
 
 EXECUTION_UPDATE = MessageType(
@@ -149,7 +149,7 @@ EXECUTION_UPDATE = MessageType(
             "evidence": "14 tests pass",
         },
     ),
-    deed=action(
+    semantics=action(
         "progress",
         "plan=plan_id task=task_id status commit files=files_modified tokens=tokens_used concerns evidence",
         ABOUT,
@@ -169,7 +169,7 @@ BLOCKER_REPORT = MessageType(
          "needs": "Plan 1-1 committed", "attempted": ["Looked for the migration on main"], "severity": "blocking"},
         task="1-2-T1", confidence="medium",
     ),
-    deed=action(
+    semantics=action(
         "blocker", "plan=plan_id task=task_id blocker needs severity attempted attempted/text=attempted[]", ABOUT,
     ),
 )  # fmt: skip
@@ -202,7 +202,7 @@ QA_VERDICT = MessageType(
                        "evidence": "docs/a.md line 42"}],
          "body": "## Checks\nTwo of twenty failed.", "recommendations": ["Fix the link in docs/a.md"]},
     ),
-    deed=action(
+    semantics=action(
         "verdict",
         "result task tier passed=checks.passed failed=checks.failed total=checks.total failures "
         "failures/text=failures[].check body advice=recommendations",
@@ -230,7 +230,7 @@ APPROVAL_REQUEST = MessageType(
          "options": ["Widen the contract", "Make it a task of its own"], "deadline": "2026-02-12T12:00:00Z"},
         confidence="medium",
     ),
-    deed=action("ask", "subject kind=request_type evidence options deadline task", ABOUT),
+    semantics=action("ask", "subject kind=request_type evidence options deadline task", ABOUT),
 )  # fmt: skip
 
 APPROVAL_RESPONSE = MessageType(
@@ -244,7 +244,7 @@ APPROVAL_RESPONSE = MessageType(
         {"request_id": "ask-1", "approved": True, "reason": "The link cannot be sent without it",
          "conditions": ["The public API stays as it is"], "modifications": ["src/mail/"]},
     ),
-    deed=action("answer", "request=request_id approved reason conditions modifications task", ABOUT),
+    semantics=action("answer", "request=request_id approved reason conditions modifications task", ABOUT),
 )  # fmt: skip
 
 SHUTDOWN_REQUEST = MessageType(
@@ -254,7 +254,7 @@ SHUTDOWN_REQUEST = MessageType(
     example=message_example(
         "shutdown_request", "stop-1", "lead", {"reason": "phase_complete", "team_name": "phase-01"}, task="",
     ),
-    deed=action("stop", "reason team=team_name", ABOUT),
+    semantics=action("stop", "reason team=team_name", ABOUT),
 )  # fmt: skip
 
 SHUTDOWN_RESPONSE = MessageType(
@@ -267,7 +267,7 @@ SHUTDOWN_RESPONSE = MessageType(
         "shutdown_response", "stopped-1", "dev",
         {"request_id": "stop-1", "approve": True, "final_status": "complete", "pending_work": ""}, task="",
     ),
-    deed=action("stopped", "request=request_id approved=approve status=final_status pending=pending_work", ABOUT),
+    semantics=action("stopped", "request=request_id approved=approve status=final_status pending=pending_work", ABOUT),
 )  # fmt: skip
 
 VBW_TYPED = Dialect(

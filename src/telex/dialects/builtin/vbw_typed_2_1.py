@@ -102,7 +102,7 @@ DEBUGGER_REPORT = MessageType(
          "evidence_against": ["A token lives for half an hour"], "confidence": "high",
          "resolution_observation": "needs_change", "recommended_fix": "Hold a lock while a token is refreshed"},
     ),
-    deed=action(
+    semantics=action(
         "diagnosis",
         "hypothesis evidence=evidence_for evidence/text=evidence_for[] against=evidence_against confidence "
         "observation=resolution_observation fix=recommended_fix phase_number=phase",
@@ -117,7 +117,7 @@ TESTS_READY = MessageType(
         "tests_ready", "tests-1", QA_AUTHOR,
         {"plan_id": "1-1", "test_files": ["tests/test_reset.py"], "failing_test_count": 4, "test_command": "make test"},
     ),
-    deed=action("tests", "plan=plan_id files=test_files failing=failing_test_count details=test_command", ABOUT),
+    semantics=action("tests", "plan=plan_id files=test_files failing=failing_test_count details=test_command", ABOUT),
 )  # fmt: skip
 
 _APPROVED = {
@@ -133,7 +133,7 @@ _STOPPED = SHUTDOWN_RESPONSE._replace(
         "shutdown_response", "stopped-1", QA_AUTHOR,
         {"request_id": "stop-1", "approved": True, "final_status": "complete", "pending_work": ""}, task="",
     ),
-    deed=action("stopped", "request=request_id approved status=final_status pending=pending_work", ABOUT),
+    semantics=action("stopped", "request=request_id approved status=final_status pending=pending_work", ABOUT),
 )  # fmt: skip
 
 _TYPES = {**VBW_TYPED.types} | {

@@ -135,8 +135,8 @@ def _in_another_envelope(
         for type_ in dialect.types.values()
         if isinstance(inner, dict) and inner.keys() <= type_.fields.keys() and _missing(tree, dialect, type_) == 0
     ]
-    actions = {type_.deed.action for _, type_ in exact if type_.deed}
-    alike = fitting or [type_ for type_ in dialect.types.values() if type_.deed and type_.deed.action in actions]
+    actions = {type_.action for _, type_ in exact if type_.action}
+    alike = fitting or [type_ for type_ in dialect.types.values() if type_.action in actions]
     meant = alike[0] if len(alike) == 1 else None
     instead = f"Use {meant.name}" if meant else f"Use a type of {dialect.name}"
     say = f"{instead}: the envelope is that of {dialect.name}, and {named} is a type of {exact[0][0].name}."

@@ -1,8 +1,8 @@
-"""Typed access to a TOML document that collects problems instead of raising.
+"""Typed access to a TOML document that collects problems instead of raising, and the line of each key.
 
 A `TomlValue` is a value with its path. A typed getter returns the value, or records a problem with file, line and key
 and returns None, so one pass reports every problem of the file. A table is declared as a mapping of `Key`s, which
-`TomlValue.read` walks.
+`TomlValue.read` walks. `tomllib` returns values without positions, so `scan` finds the line of each header and pair.
 """
 
 import json
@@ -10,9 +10,98 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from telex.dialects.toml.line_numbers import NESTING_MAX, Path, line_of
 from telex.model.limits import LIMITS
 from telex.model.text import nearest
+
+Path = tuple[str | int, ...]  # keys, and positions within lists
+
+NESTING_MAX = 64  # levels; the standard reader takes quadratic time for long dotted keys, and recurses into lists
+
+
+class LineScan(NamedTuple):
+    lines: dict[Path, int]  # of tables, of pairs outside of braces, and of list items; the top, (), is on line 1
+    too_deep: int | None  # the line on which NESTING_MAX is passed
+
+
+_BASIC, _LITERAL = r'"(?:[^"\\\n]|\\.)*+"', r"'[^'\n]*+'"
+_KEY = re.compile(rf"[A-Za-z0-9_-]++|{_BASIC}|{_LITERAL}")
+_BLANK = re.compile(r"(?:\s|#[^\n]*)*+")
+_STATEMENT = re.compile(
+    rf"{_BLANK.pattern}(?P<header>\[{{0,2}})[ \t]*+(?P<keys>(?:(?:{_KEY.pattern})[ \t]*+\.?+[ \t]*+)++)[=\]]"
+)
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}|'
+    r"'''(?:[^']|'{1,2}(?!'))*+'{3,5}|"
+    rf"{_BASIC}|{_LITERAL}|#[^\n]*|[\[\]{{}},\n]",
+    re.DOTALL,
+)
+
+
+def scan(text: str) -> LineScan:
+    """Lines of the keys. Never raises; for invalid TOML it returns the lines up to the error."""
+    lines: dict[Path, int] = {(): 1}
+    counts: dict[Path, int] = {}  # of the [[tables]] in each list of tables
+    table: Path = ()
+    position, line = 0, 1
+    while statement := _STATEMENT.match(text, position):
+        line += text.count("\n", position, statement.start("keys"))
+        keys = [_unquoted(key[0]) for key in _KEY.finditer(statement["keys"])]
+        end, items = _value(text, statement.end())
+        if end is None or len(keys) > NESTING_MAX:
+            return LineScan(lines, line)
+        path = () if statement["header"] else table
+        for key in keys:
+            if path in counts:
+                path = (*path, counts[path] - 1)
+            path = (*path, key)
+            lines.setdefault(path, line)
+        if statement["header"] == "[[":
+            counts[path] = counts.get(path, 0) + 1
+            path = (*path, counts[path] - 1)
+        if statement["header"]:
+            lines[path] = line  # an earlier header of an inner table may have set it
+            table = path
+        for index, start in enumerate(items):
+            lines[(*path, index)] = line + text.count("\n", statement.start("keys"), start)
+        line += text.count("\n", statement.start("keys"), end)
+        position = end
+    return LineScan(lines, None)
+
+
+def _value(text: str, position: int) -> tuple[int | None, list[int]]:
+    """End of the line on which the value ends, None if it is nested too deeply; and where the items of a list begin."""
+    depth, items = 0, list[int]()
+    is_list = text[position : position + 100].lstrip(" \t").startswith("[")
+    for token in _TOKEN.finditer(text, position):
+        if token[0] == "\n" and depth <= 0:
+            return token.end(), items
+        depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
+        if depth > NESTING_MAX:
+            return None, items
+        if is_list and depth == 1 and token[0] in ("[", ","):
+            blank = _BLANK.match(text, token.end())
+            start = blank.end() if blank is not None else token.end()
+            items += [start] if not text.startswith("]", start) else []
+    return len(text), items
+
+
+def _unquoted(key: str) -> str:
+    if key[0] == '"' and "\\" in key:
+        import tomllib
+
+        try:
+            return str(tomllib.loads(f"key = {key}")["key"])
+        except ValueError:
+            return key
+    return key[1:-1] if key[0] in "\"'" else key
+
+
+def line_of(lines: dict[Path, int], path: Path) -> int:
+    """The line of the key, or of the nearest enclosing table."""
+    while path not in lines and path:
+        path = path[:-1]
+    return lines.get(path, 1)
+
 
 FLAWS_MAX = LIMITS.findings_max
 _CHOICES_SHOWN_MAX = 12

@@ -260,8 +260,6 @@ class _TypeChecker:
             field, kind, constant = (left, one, right) if isinstance(right, Constant) else (right, other, left)
             value = constant.value if isinstance(constant, Constant) and isinstance(constant.value, str) else ""
             self.flaw(f"{_words(field)} can never be {_words(constant)}; {meant_or_choices(value, kind.values)}")
-        elif isinstance(one, Integer | Number) and isinstance(other, Integer | Number) and _are_disjoint(one, other):
-            self.flaw(f"{_words(left)} can never equal {_words(right)}: {_a(one)} and {_a(other)}")
 
 
 def _constant(value: object) -> Kind:
@@ -280,16 +278,6 @@ def _constant(value: object) -> Kind:
         return ListOf(Anything())
     [(family, kind)] = kinds.items()
     return ListOf(OneOf(value) if family == "text" else Number() if family == "a number" else kind)
-
-
-def _are_disjoint(one: Integer | Number, other: Integer | Number) -> bool:
-    for low, high in ((one, other), (other, one)):
-        if low.at_least is not None and high.at_most is not None and low.at_least > high.at_most:
-            return True
-        fixed = low.at_least if low.at_least == low.at_most else None
-        if isinstance(high, Integer) and fixed is not None and fixed != int(fixed):
-            return True
-    return False
 
 
 def _family(kind: Kind) -> str:

@@ -1,4 +1,4 @@
-"""Semantics of a user's message types: the intent, terms and words that translation uses.
+"""Semantics of a user's message types: intent, terms and words, for translation and for the work rules.
 
 intent = "progress"
 says = { details = "summary", task = "ticket.key", "failures/text" = "faults[].fault" }
@@ -6,15 +6,16 @@ values = { status = { done = "shipped", partly = ["doing", "waiting"], failed = 
 
 A type without an intent reaches readers of other dialects as markdown. A field with the name of a term, and a value
 with the name of a word, need no entry. Two terms of one intent need two fields: a message that came back from another
-dialect would otherwise mix them up. Semantics grant no permission: the work rules use `Action`, which a file cannot
-declare.
+dialect would otherwise mix them up. The intents and their terms decide which work rules apply (`intents.WORK`).
 """
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from telex.dialects.intents import INTENTS, Term
+from telex.dialects.intents import INTENTS, WORK, Term
 from telex.dialects.schema import (
+    BODY_KEY,
+    NO_SEMANTICS,
     TYPE,
     Anything,
     Boolean,
@@ -30,8 +31,7 @@ from telex.dialects.schema import (
     kind_at,
 )
 from telex.dialects.toml.document import RAW, TomlValue, meant_or_choices, shown
-from telex.dialects.toml.fields import UNREAD, VALUES_MAX
-from telex.dialects.toml.values import EACH, fields_without_value, read_defaults
+from telex.dialects.toml.fields import EACH, UNREAD, VALUES_MAX, fields_without_value, read_defaults
 
 KEYS = dict.fromkeys(("intent", "says", "values", "means", "defaults", "body"), RAW)
 INTENTS_MAX = 4  # of one type: its own, and those it may be translated as
@@ -43,19 +43,19 @@ Words = dict[str, tuple[Any, ...]]  # word → the values that stand for it; the
 
 def with_semantics(value: TomlValue, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
     """The types of the file with their semantics; `value` is the table of all types."""
-    types = {name: type_._replace(meaning=_read(value.at(name), type_, dialect)) for name, type_ in own.items()}
+    types = {name: type_._replace(semantics=_read(value.at(name), type_, dialect)) for name, type_ in own.items()}
     _check_ambiguous(value, types)
     return types
 
 
-def _read(value: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics | None:
+def _read(value: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics:
     if not value.has("intent"):
         for key in KEYS:
             if value.has(key):
                 value.at(key).flaw('has no effect without an intent: add one, such as intent = "progress"')
-        return None
+        return NO_SEMANTICS
     intents = _intents(value.at("intent"))
-    return _SemanticsReader(value, type_, dialect, intents).read() if intents else None
+    return _SemanticsReader(value, type_, dialect, intents).read() if intents else NO_SEMANTICS
 
 
 def _intents(value: TomlValue) -> tuple[str, ...]:
@@ -75,10 +75,10 @@ def _check_ambiguous(value: TomlValue, types: Mapping[str, MessageType]) -> None
     """Report two types of the same intent and words: the translation into this dialect could not choose."""
     taken: dict[tuple[Any, ...], str] = {}
     for name, type_ in types.items():
-        if type_.meaning is None:
+        if not type_.semantics.intents:
             continue
-        intent = type_.meaning.intents[0]
-        means = sorted(item for item in type_.meaning.means.items() if item[0] in INTENTS[intent].terms)
+        intent = type_.semantics.intents[0]
+        means = sorted(item for item in type_.semantics.means.items() if item[0] in INTENTS[intent].terms)
         other = taken.setdefault((intent, *means), name)
         if other != name:
             value.at(name).at("intent").flaw(
@@ -110,7 +110,44 @@ class _SemanticsReader:
         said = {self.dialect.locate(self.type, name) for name in says.values()}
         for steps in fields_without_value(self.type, self.dialect, said, defaults):
             self.remark_without_value(steps[1:] if steps[0] == self.dialect.payload else steps)
-        return Semantics(self.intents, says, values, means, defaults, body)
+        semantics = Semantics(intents=self.intents, terms=says, words=values, means=means, defaults=defaults, body=body)
+        return self.with_work_action(semantics)
+
+    def with_work_action(self, semantics: Semantics) -> Semantics:
+        """With the first work action of the intents whose terms the type has; without one it has no work rules."""
+        terms, reply_to = dict(semantics.terms), self.dialect.wire.reply_to
+        if reply_to is not None and "request" in self.terms:
+            terms.setdefault("request", reply_to)
+        if semantics.body is not None:
+            terms[semantics.body] = BODY_KEY
+        # An answer is always checked: a reader may get it as an approval, even if it is the second intent.
+        intents = sorted(self.intents, key=lambda intent: intent != "answer")
+        works = (work for intent in intents for work in WORK.get(intent, ()))
+        work = next((work for work in works if terms.keys() >= set(work.needs)), None)
+        if work is None:
+            return semantics
+        names = self.work_names(work.names, terms)
+        words = {name: work.words.get(name, {}) for name in names}
+        return semantics._replace(
+            action=work.action,
+            field_map={name: terms[term] for name, term in names.items() if term in terms},
+            spelling={
+                name: _spelling(semantics.words.get(term), words[name], self.terms[term])
+                for name, term in names.items()
+                if words[name] and term in terms
+            },
+            fixed={
+                name: words[name].get(semantics.means[term][0], semantics.means[term][0])
+                for name, term in names.items()
+                if term in semantics.means
+            },
+        )
+
+    def work_names(self, names: str, terms: Mapping[str, str]) -> dict[str, str]:
+        """Names of the work rules with their terms; names of lists only where the field is one."""
+        pairs = [(pair.partition("=")[0], pair.rpartition("=")[2].removesuffix(EACH)) for pair in names.split()]
+        lists = {term for term, name in terms.items() if (field := self.field(name)) and isinstance(field.kind, ListOf)}
+        return {name.removesuffix(EACH): term for name, term in pairs if not name.endswith(EACH) or term in lists}
 
     def report_unsaid(self, term: str) -> None:
         words = self.terms[term].words
@@ -179,7 +216,7 @@ class _SemanticsReader:
             return None
         return term
 
-    # --- says: terms and their fields ---------------------------------------------------------------------------------
+    # --- terms and their fields ---------------------------------------------------------------------------------------
 
     def field(self, name: str) -> Field | None:
         """The field of that short name, if only objects with declared fields enclose it."""
@@ -348,3 +385,16 @@ def _read_words(place: TomlValue, words: tuple[str, ...], choices: tuple[Any, ..
         elif values := [item.value for item in value.one_or_more(VALUES_MAX) if is_valid(item)]:
             found[word] = tuple(dict.fromkeys(values))
     return found
+
+
+def _spelling(
+    written: Mapping[str, tuple[Any, ...]] | None, of_rules: Mapping[str, Any], term: Term
+) -> dict[Any, tuple[Any, ...]]:
+    """Value as the work rules have it → values of the field, the first to write. A value with several words is read as
+    the bad one, which comes first."""
+    written = written or {word: (word,) for word in term.words}
+    spelling: dict[Any, tuple[Any, ...]] = {}
+    for word in sorted(written, key=lambda word: (word,) != term.apart[1:]):
+        of_rule = of_rules.get(word, word)
+        spelling[of_rule] = (*spelling.get(of_rule, ()), *written[word])
+    return spelling

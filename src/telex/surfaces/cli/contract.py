@@ -125,7 +125,7 @@ def _closing(bus: "SyncBus", plan: Plan, agent: str, reason: str | None) -> dict
     revision, name = plan.revisions[-1], normalised(agent)
     dialect = next((dialect for dialect in settings_here().dialects() if dialect.name == revision.dialect), None)
     types = dialect.types.values() if dialect is not None else ()
-    type_ = next((type_ for type_ in types if type_.deed is not None and type_.deed.action == "close"), None)
+    type_ = next((type_ for type_ in types if type_.action == "close"), None)
     if dialect is None or type_ is None:
         raise CommandError(f"no message of {shown(revision.dialect)} closes a contract")
     role = next((presence.member.role for presence in bus.roster() if presence.member.name == name), name)

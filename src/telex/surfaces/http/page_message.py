@@ -168,8 +168,8 @@ def _markup_of(
         return markup(checked.body), "body"
     if dialect is None or type_ is None or checked.outcome != "message":
         return markup(text_of(message.raw)[0]), "text"
+    from telex.translation.envelope import MessageHeader
     from telex.translation.markdown import render
-    from telex.translation.result import MessageHeader
 
     header = MessageHeader(message.id, message.at, message.sender, message.role, recipient=message.to)
     header = header._replace(correlation=message.correlation, reply_to=message.reply_to)

@@ -65,8 +65,7 @@ def _answer_facts(approval: Approval, dialect: Dialect | None, members: list[Mem
     words = answering(approval.request, {dialect.name: dialect}) if dialect is not None else None
     if words is None:
         return {"may_answer": [], "takes": []}
-    names = words[1].deed.field_map if words[1].deed is not None else {}
-    takes = [name for name in ("conditions", "modifications") if name in names]
+    takes = [name for name in ("conditions", "modifications") if name in words[1].field_map]
     return {"may_answer": answerers(approval.request, words, members), "takes": takes}
 
 

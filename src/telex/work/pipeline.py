@@ -1,33 +1,154 @@
-"""State machine of the pipeline: `MOVES` is the only table of what a signal does to a work.
+"""State machine of the pipeline: state of a work, ids of its dispatches, `MOVES` of a signal, and their diagram.
 
-The code runs this table, the docs and the diagram are generated from it, and a model check in the tests explores every
-state that it reaches. A signal that answers no open dispatch changes nothing and is listed in `Work.odd`.
+A work consists of steps (`places`): the triage, each research question, the plan, and each step of each wave. A step
+has one open dispatch at a time. The id of a dispatch follows from its step, so that it is the same whenever it is
+computed.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from telex.dialects.builtin.signal_md import ITERATIONS_MAX
-from telex.work.pipeline.state import (
-    BEGINS,
-    CHECKS,
-    HELD,
-    ODD_KEPT_MAX,
-    OPEN,
-    OVER,
-    IgnoredSignal,
-    Part,
-    PipelineStep,
-    ReviewVerdict,
-    State,
-    Work,
-    again,
-    approval_id,
-    dispatch_id,
-    place_called,
-    step_name,
-    wave_of,
+
+Kind = Literal["triage", "research", "plan", "step"]
+State = Literal["triage", "research", "plan", "working", "checking", "settled", "approved", "blocked", "escalated"]
+Part = Literal["triage", "research", "plan", "step", "review", "audit"]  # that a result can answer
+CHECKS: tuple[Part, ...] = ("review", "audit")
+OPEN: tuple[State, ...] = ("triage", "research", "plan", "working", "checking")  # an answer is waited for
+HELD: tuple[State, ...] = ("blocked", "escalated")  # a person is waited for
+OVER: tuple[State, ...] = ("settled", "approved")
+BEGINS: dict[Kind, State] = {"triage": "triage", "research": "research", "plan": "plan", "step": "working"}
+
+WORK_CHARACTERS_MAX = 64  # the ids of dispatches begin with it, and must not grow too long
+ODD_KEPT_MAX = 50  # of signals that changed nothing
+_WORK = re.compile(rf"[A-Za-z0-9_-]{{1,{WORK_CHARACTERS_MAX}}}\Z")
+_DISPATCH = re.compile(
+    r"(?P<work>[A-Za-z0-9_-]+)(?:\.(?P<place>plan|research\.[0-9]+|w[0-9]+\.s[0-9]+))?"
+    r"(?:\.r[0-9]+)?(?:\.i[0-9]+)?(?:\.(?P<check>review|audit))?\Z"
 )
+
+
+class ReviewVerdict(NamedTuple):
+    part: Part
+    signal: str
+    by: str
+    message: str
+
+
+class PipelineStep(NamedTuple):
+    """One step of a work."""
+
+    name: str  # `triage`, `research.2`, `plan`, `w1.s2`
+    kind: Kind
+    state: State
+    round: int = 0  # number of restarts by a person
+    iteration: int = 0  # of a step: number of revisions
+    asked: bool = False  # its current dispatch has been sent
+    by: str = ""  # who answered last
+    role: str = ""
+    answer: str = ""  # the message with that answer
+    sure: bool = True  # False: by its own account not verified, or failed
+    verdicts: tuple[ReviewVerdict, ...] = ()  # on the submission that is being checked
+    notes: tuple[str, ...] = ()  # messages that passed it with notes
+    told: bool = False  # its approval has been sent
+    held: str = ""  # the message that blocks it
+    why: str = ""  # reason, in a few words
+    tier: str = ""  # role that took it over
+
+
+class IgnoredSignal(NamedTuple):
+    """A signal that came late, twice or to nothing, and changed nothing."""
+
+    message: str
+    by: str
+    signal: str
+    why: str
+
+
+class Work(NamedTuple):
+    id: str
+    by: str  # the orchestrator who began it
+    at: float
+    places: Mapping[str, PipelineStep]  # in the order in which they were opened
+    waves: tuple[int, ...] = ()  # how many steps each has
+    plan_file: str = ""
+    odd: tuple[IgnoredSignal, ...] = ()
+    odd_count: int = 0
+    last_at: float = 0.0  # when it last changed
+
+    @property
+    def state(self) -> str:
+        """`escalated`, `blocked` or `done`; otherwise the first part of the work that is open."""
+        states = {step.state for step in self.places.values()}
+        for held in ("escalated", "blocked"):
+            if held in states:
+                return held
+        if not states.intersection(OPEN):
+            return "done"
+        return next(state for state in OPEN if state in states)
+
+    @property
+    def wave(self) -> int:
+        """The wave that goes on; 0 before the first."""
+        return max((wave_of(name) for name in self.places), default=0)
+
+    def with_place(self, step: PipelineStep) -> "Work":
+        return self._replace(places={**self.places, step.name: step})
+
+    def of_kind(self, kind: Kind) -> Iterator[PipelineStep]:
+        return (step for step in self.places.values() if step.kind == kind)
+
+
+def is_work_id(text: str) -> bool:
+    """Letters, digits, hyphens and underscores: a dot would make one work's dispatches look like another's."""
+    return _WORK.match(text) is not None
+
+
+def step_name(wave: int, step: int) -> str:
+    return f"w{wave}.s{step}"
+
+
+def wave_of(name: str) -> int:
+    """The wave of a step; 0 before the first wave."""
+    return int(name[1:].partition(".")[0]) if name.startswith("w") else 0
+
+
+def dispatch_id(work: str, step: PipelineStep, check: str = "") -> str:
+    """`W`, `W.research.2`, `W.plan`, `W.w1.s2.i0`, `W.w1.s2.i0.review`; in a later round `W.plan.r1`."""
+    parts = [work] if step.kind == "triage" else [work, step.name]
+    parts += [f"r{step.round}"] if step.round else []
+    parts += [f"i{step.iteration}"] if step.kind == "step" else []
+    return ".".join([*parts, *([check] if check else [])])
+
+
+def approval_id(work: str, step: PipelineStep) -> str:
+    """`W.w1.s2.lgtm`: a step is approved once, in any round."""
+    return f"{work}.{step.name}.lgtm"
+
+
+def word_id(work: str, step: PipelineStep, word: str) -> str:
+    """`W.plan.escalated`, `W.w1.s2.r1.blocked`: once in a round."""
+    parts = [work] if step.kind == "triage" else [work, step.name]
+    return ".".join([*parts, *([f"r{step.round}"] if step.round else []), word])
+
+
+def again(step: PipelineStep) -> PipelineStep:
+    """The step, restarted."""
+    return PipelineStep(step.name, step.kind, BEGINS[step.kind], step.round + 1, by=step.by, role=step.role)
+
+
+def place_called(work: Work, id_: str) -> tuple[PipelineStep, Part] | None:
+    """The step and part that a dispatch belongs to, whatever state the step is in."""
+    found = _DISPATCH.match(id_)
+    if found is None or found["work"] != work.id:
+        return None
+    step = work.places.get(found["place"] or "triage")
+    if step is None:
+        return None
+    part: Part = "review" if found["check"] == "review" else "audit" if found["check"] == "audit" else step.kind
+    return step, part
+
 
 QUESTIONS_MAX = 100  # more is taken for an error: a human decides
 STEPS_MAX = 1_000
@@ -288,3 +409,63 @@ def was_sent(work: Work, id_: str) -> bool:
 
 def _moved(work: Work, step: PipelineStep, at: float) -> Work:
     return work.with_place(step)._replace(last_at=at)
+
+
+MEANINGS: dict[State, str] = {
+    "triage": "the architect sizes up the request",
+    "research": "a question is with a researcher",
+    "plan": "the architect makes the plan",
+    "working": "a step is with its maker, for the first time or to be fixed",
+    "checking": "a step is with a reviewer and an auditor at once",
+    "settled": "triage, question or plan: it is answered; a step: it is planned again",
+    "approved": "both verdicts on a step passed; its maker is told to commit",
+    "blocked": "an agent cannot go on; the place waits for `telex work resume`",
+    "escalated": "a person has to decide; the place waits for `telex work resume`",
+}
+HEADINGS = ("state", "signal", "when", "becomes", "is sent")
+
+
+def rows() -> list[tuple[str, ...]]:
+    """The table, row by row. Of the rows for one state and signal the first that holds is taken."""
+    return [(_states(move), _signals(move), move.when, move.then, _sends(move)) for move in MOVES]
+
+
+def _states(move: Move) -> str:
+    return "any" if move.states == OPEN else ", ".join(move.states)
+
+
+def _signals(move: Move) -> str:
+    return "a verdict" if move.signals == VERDICTS else ", ".join(move.signals)
+
+
+def _sends(move: Move) -> str:
+    return ", ".join(move.sends)
+
+
+def diagram() -> str:
+    """The same in Mermaid's notation. An arrow leads to what begins by the move, if anything does."""
+    lines = ["stateDiagram-v2", "    [*] --> triage"]
+    begins: dict[str, State] = {"research": "research", "plan": "plan", "wave": "working"}
+    for move in MOVES:
+        for state in move.states:
+            after = "working" if move.then == "approved" and move.opens == "wave" else _end(move)
+            after = begins.get(move.opens, after)
+            lines.append(f"    {state} --> {after}: {_words(move)}")
+    lines += [f"    {held} --> {state}: resume" for held in HELD for state in OPEN if state != "checking"]
+    return "\n".join([*lines, "    done --> [*]"])
+
+
+def _end(move: Move) -> str:
+    """Where the arrow ends: what is settled with nothing after it is the end of the work, or waits for the others."""
+    if move.when in ("nothing to do", "last wave"):
+        return "done"
+    return move.states[0] if move.then == "settled" else move.then
+
+
+def _words(move: Move) -> str:
+    return f"{_signals(move)}, {move.when}" if move.when else _signals(move)
+
+
+def as_markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    every = [headings, ["---"] * len(headings), *lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in every)
