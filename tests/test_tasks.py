@@ -389,7 +389,7 @@ def test_a_state_compared_is_compared_the_same_again(text: str) -> None:
 
 @proves("tasks/folded")
 @given(
-    st.sampled_from([(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values() if type_.deed]),
+    st.sampled_from([(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values() if type_.action]),
     st.dictionaries(st.sampled_from(["taskId", "task", "status", "fromState", "toState", "decision"]), st.none()),
 )
 def test_the_fold_takes_any_message_that_may_belong_to_it(kind: Any, changes: dict[str, Any]) -> None:

@@ -152,17 +152,21 @@ def _with_unanswered_level(
 ) -> Tree:
     """Content of the last message, for the next level, with a line that names the level that did not answer."""
     tree = copy.deepcopy(tree)
-    assert type_.deed is not None
-    names, role = type_.deed.field_map, normalised(unanswered.level)
+    names, role = type_.field_map, normalised(unanswered.level)
     silent = f"{role} has not answered {unanswered.id} since {format_timestamp(unanswered.at)}"
     set_path(tree, dialect.locate(type_, names["level"]), up.level)
-    if "evidence" in names:
+    if "evidence" in names and _takes_texts(dialect, type_, names["evidence"]):
         _append(tree, dialect.locate(type_, names["evidence"]), silent)
     elif "history" in names:
         failed = {"history_agent": role, "history_attempts": 1, "history_error": silent}
         line = {names[name].rpartition(".")[2]: value for name, value in failed.items() if name in names}
         _append(tree, dialect.locate(type_, names["history"]), line)
     return tree
+
+
+def _takes_texts(dialect: Dialect, type_: MessageType, name: str) -> bool:
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, name))
+    return field is not None and isinstance(field.kind, ListOf) and isinstance(field.kind.item, Text)
 
 
 def _append(tree: Tree, path: tuple[str, ...], line: Any) -> None:

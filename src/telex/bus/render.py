@@ -234,12 +234,11 @@ def rendering_for(message: Message, member: Member, dialects: Dialects, limits: 
 def _answers_something_else(made: "translation.Translation", message: Message) -> bool:
     """Whether the translation names a request that the original does not reply to. The bus authorised the sender to
     answer `reply_to` only."""
-    action = made.type.deed
-    if action is None or action.action != "answer":
+    if made.type.action != "answer":
         return False
     if message.reply_to is None:
         return True
-    where = action.field_map.get("request")
+    where = made.type.field_map.get("request")
     path = made.dialect.locate(made.type, where) if where is not None else None
     return path is not None and get_path(path)(made.tree) != message.reply_to
 

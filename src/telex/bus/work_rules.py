@@ -167,12 +167,12 @@ def _warning(
     from telex.dialects.draft import draft
 
     dialect, type_ = context.type_that("stopped")
-    if dialect is None or type_ is None or type_.deed is None:
+    if dialect is None or type_ is None:
         return ()
     checked = looked.checked
     if checked is not None and checked.outcome != "plain" and checked.type != type_.name:
         return ()  # a coding tool's own frame, about something else
-    given = {type_.deed.field_map["request"]: call.id}
+    given = {type_.field_map["request"]: call.id}
     role = member.role if may_send(member.role, type_) else None  # else it signs as one of those who may
     now, new_id = format_timestamp(context.clock.now()), context.clock.new_id()
     begun = draft(dialect, type_, given, now=now, new_id=new_id, role=role)
@@ -185,7 +185,6 @@ def _approval_hint(context: BusContext, member: Member, checked: CheckedMessage,
     if not context.policy.work or (checked.checked is not None and checked.checked.outcome != "plain"):
         return ()
     from telex.work.approvals import answerers, answering, topic_of
-    from telex.work.user_dialect_requests import undecided
 
     found = context.team.topic(topic_of(reply_to))
     if found is None or not found.waits or found.request.by == member.name:
@@ -193,7 +192,9 @@ def _approval_hint(context: BusContext, member: Member, checked: CheckedMessage,
     words, own = answering(found.request, context.dialects), {member.name, member.role, ONE_OF_ROLE + member.role}
     if words is None or own.isdisjoint(answerers(found.request, words, (member,))):
         return ()
-    return (undecided(reply_to, words[1].name, "no text"),)
+    decides = words[1].name
+    say = f"Answer {reply_to} with {decides} (telex approve, telex reject): this text is delivered and decides nothing."
+    return (Finding("approval-not-decided", ROOT, say, "warning", decides),)
 
 
 def answers_no_dispatch(context: BusContext, reads: Reads, work_message: "WorkMessage") -> tuple[Finding, ...]:

@@ -334,8 +334,7 @@ def _role_of(bus: "SyncBus", agent: str) -> str:
 
 def _draft_command(bus: "SyncBus", work_message: "WorkMessage", agent: str) -> tuple[str, ...]:
     answer = work_message.dialect.types[work_message.type.reply or ""]
-    assert answer.deed is not None
     role = _role_of(bus, agent)
     signed = role if may_send(role, answer) else answer.senders[0]
-    words = f"{answer.deed.field_map['request']}={work_message.id}"
+    words = f"{answer.field_map['request']}={work_message.id}"
     return f"telex new {answer.name}", f"--as {shell_word(signed)}", shell_word(words)
