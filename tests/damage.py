@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from telex.dialects.blanks import is_blank
 from telex.dialects.schema import (
     Anything,
     Boolean,
@@ -27,7 +26,7 @@ from telex.dialects.schema import (
     Timestamp,
     Tree,
 )
-from telex.dialects.write import write
+from telex.dialects.write import is_blank, write
 from telex.model.json_path import join, path_of
 from telex.model.limits import LIMITS
 from telex.testing.strategies import bodies, messages

@@ -12,8 +12,8 @@ import pytest
 
 from telex import errors
 from telex.dialects.registry import BUILT_IN
+from telex.dialects.scalars import Flaw
 from telex.dialects.schema import Dialect, Form, MessageType
-from telex.dialects.timestamps import Flaw
 from telex.dialects.write import write
 from telex.generate.codes import CodeExample, bus_explanations, check_explanations, explanations, raw
 from telex.generate.codes_page import code_page, refusals_page, severities

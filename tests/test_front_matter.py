@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from telex.dialects.parse import yaml_fields
+from telex.dialects.parse import front_matter
 from telex.dialects.parse.front_matter import (
     FrontMatter,
-    PlainScalar,
     Value,
     looks_like_front_matter,
     read_front_matter,
     read_simple,
 )
+from telex.dialects.scalars import PlainScalar
 from telex.model.limits import LIMITS
 
 
@@ -24,7 +24,7 @@ def either_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """PyYAML comes with a parser in C on most machines, and with one in Python on all."""
     if not hasattr(yaml, request.param):
         pytest.skip(f"NOT CHECKED: this PyYAML has no {request.param}")
-    monkeypatch.setattr(yaml_fields, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(front_matter, "_LOADER", request.param)
 
 
 def read(front: str) -> FrontMatter:
@@ -190,7 +190,7 @@ def test_an_alias_bomb_expands_to_nothing() -> None:
         ("a: Fix: b", "Line 2, column 7: "),
         ("a:\n\tb: 1", "Line 3, column 1: "),
         ("a: b\nc: 'open\nd: e", "Line 3, column 4: "),
-        ("a: b\nc: d\x07", "Line 3: take the control character U+0007 away"),
+        ("a: b\nc: d\x07", "Line 3: remove the control character U+0007"),
     ],
 )
 def test_a_finding_gives_the_line_in_the_message(front: str, place: str) -> None:

@@ -284,7 +284,7 @@ def test_a_cold_guard_imports_only_what_it_needs(team: Team) -> None:
     assert done.returncode == 2
     loaded = set(done.stderr.split())
     assert (
-        loaded & (HEAVY | {"pathspec", "telex.bus.local", "telex.dialects.parse.reader", "telex.validation.fields"})
+        loaded & (HEAVY | {"pathspec", "telex.bus.local", "telex.dialects.parse.reader", "telex.validation.rules"})
         == set()
     )
 

@@ -7,8 +7,7 @@ from html import escape
 
 import pytest
 
-from telex.dialects.parse.relaxed_json import read_relaxed
-from telex.dialects.parse.repair import CHARACTERS_MAX
+from telex.dialects.parse.repair import CHARACTERS_MAX, read_relaxed
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.write import write
 from telex.model.finding import refusals

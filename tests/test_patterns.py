@@ -8,8 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from telex.validation.pattern_set import PatternSet, allowing, forbidding
-from telex.validation.patterns import Name, compiled, covers, flaw, name_fits
+from telex.validation.patterns import Name, PatternSet, allowing, compiled, covers, flaw, forbidding, name_fits
 from tests.proofs import proves
 
 LETTERS = "ab.-"

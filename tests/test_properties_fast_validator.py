@@ -16,7 +16,7 @@ from telex.dialects.toml.loader import declare
 from telex.model.limits import LIMITS, Limits
 from telex.testing.strategies import wire
 from telex.validation.check import CheckPolicy, CheckResult, check
-from telex.validation.fast_validator import FastValidator, ValidMessage
+from telex.validation.compiled import FastValidator, ValidMessage
 from tests.arbitrary import ANY_BYTES, ANY_JSON
 from tests.damage import damage
 

@@ -31,7 +31,7 @@ from telex.dialects.toml.loader import declare, show
 from telex.dialects.toml.rules import KEYS as RULE_KEYS
 from telex.dialects.toml.types import KEYS as TYPE_KEYS
 from telex.validation.authorization import authorise_recipient, authorise_sender
-from telex.validation.fields import validate
+from telex.validation.rules import validate
 
 DOCS = Path(__file__).parent.parent / "docs"
 TRAIN = (DOCS / "examples/release-train.toml").read_text(encoding="utf-8")

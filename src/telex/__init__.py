@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from telex.ports.bus import Bus, Receipt
     from telex.translator import TranslatedMessage, translate
     from telex.validation.check import CheckPolicy, CheckResult, check
-    from telex.validation.fast_validator import FastValidator
+    from telex.validation.compiled import FastValidator
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,7 +47,7 @@ _HOMES = {
     "CheckResult": "telex.validation.check",
     "CheckPolicy": "telex.validation.check",
     "Dialect": "telex.dialects.schema",
-    "FastValidator": "telex.validation.fast_validator",
+    "FastValidator": "telex.validation.compiled",
     "Finding": "telex.model.finding",
     "Lease": "telex.model.message",
     "Receipt": "telex.ports.bus",

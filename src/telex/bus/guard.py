@@ -16,7 +16,7 @@ from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
-from telex.validation.pattern_set import allowing
+from telex.validation.patterns import allowing
 from telex.validation.project_paths import Resolver, normal
 from telex.work.contract_checks import sharing
 from telex.work.plan_checks import asking_type, sentence

@@ -186,8 +186,7 @@ def fixed_text(result: CheckResult | None, dialect: Dialect | None) -> tuple[str
     tree = result.fixed if result.fixed is not None else result.skeleton
     if tree is None:
         return None, False
-    from telex.dialects.blanks import OPENING
-    from telex.dialects.write import write
+    from telex.dialects.write import OPENING, write
 
     text, certain = write(dialect, tree, result.body), result.fixed is not None
     if not certain and OPENING not in text and result.skeleton == result.tree:

@@ -8,9 +8,8 @@ from telex.bus.escalate import FAR_AWAY, Asks, escalations, is_escalation
 from telex.bus.failure_notices import MAY_ANSWER
 from telex.bus.queries import presence
 from telex.delivery.routing import role_at
-from telex.delivery.system_messages import format_timestamp
-from telex.dialects.rule_evaluation import set_path
-from telex.dialects.schema import ANY
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import ANY, set_path
 from telex.dialects.write import write
 from telex.model.escalation import Escalation
 from telex.model.message import Message

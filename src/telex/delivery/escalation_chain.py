@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import inboxes_of
-from telex.delivery.system_messages import format_timestamp
-from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import PRIORITIES, Dialect, MessageType, OneOf, Tree, kind_at
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import PRIORITIES, Dialect, MessageType, OneOf, Tree, get_path, kind_at, set_path
 from telex.dialects.write import write
 from telex.model.digest import digest_of
 from telex.model.escalation import NO_DEADLINE, Escalation, EscalationLevel

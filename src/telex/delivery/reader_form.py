@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from telex.delivery.dialect_versions import respellings, spelt_for
-from telex.dialects.field_access import get_path
 from telex.dialects.parse.reader import read
 from telex.dialects.registry import PLAIN
-from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.schema import Dialect, MessageType, Tree, get_path
 from telex.dialects.write import write
 from telex.model.dialect_version import DialectChoice, choice_of
 from telex.model.finding import refusals
@@ -43,7 +42,7 @@ def rendering_for(message: Message, member: Member, dialects: Dialects, limits: 
 def _translated(message: Message, member: Member, dialects: Dialects, limits: Limits) -> Rendering:
     from telex.translation.markdown import render
     from telex.translation.translate import Translation, translate
-    from telex.validation.fields import validate  # imported here: most readers need no translation
+    from telex.validation.rules import validate  # imported here: most readers need no translation
 
     dialect, type_ = _dialect_and_type(message, dialects)
     tree, body = _tree_and_body(message, dialect, type_, limits)

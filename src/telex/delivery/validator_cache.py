@@ -10,16 +10,23 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.delivery.routing import Participants
-from telex.dialects.field_access import get_path
-from telex.dialects.schema import PRIORITIES, Dialect, MessageType
+from telex.dialects.schema import PRIORITIES, Dialect, MessageType, get_path
 from telex.model.finding import Finding
-from telex.validation.check import CheckPolicy, CheckResult, check
-from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
+from telex.validation.check import (
+    NO_FACTS,
+    CheckPolicy,
+    CheckResult,
+    Envelope,
+    attribute,
+    check,
+    facts_in,
+    facts_in_envelope,
+    opener_of,
+)
 from telex.work.actions import CHAPTERS, IDLE
 
 if TYPE_CHECKING:
-    from telex.validation.compiled import StructLayout
-    from telex.validation.fast_validator import FastValidator
+    from telex.validation.compiled import FastValidator, StructLayout
 
 OPENED_AFTER = 8  # messages of one pair
 LANES_MAX = 512  # pairs with a compiled validator
@@ -137,7 +144,7 @@ class ValidatorCache:
         if len(self._open) >= LANES_MAX:
             self._open.clear()
             self._shared.clear()
-        from telex.validation.fast_validator import FastValidator
+        from telex.validation.compiled import FastValidator
 
         lane = self._open[participants] = FastValidator(
             self.desk, **participants._asdict(), of_type=self.opening, shared=self._shared

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from telex.client import SyncBus
-from telex.delivery.system_messages import format_timestamp
 from telex.demo.environment import DemoProject, StoryClock
 from telex.demo.narration import Sign, StoryEvent, sign_of, worth_telling
+from telex.dialects.scalars import format_timestamp
 from telex.messages import vbw_typed
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
-from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.signal_md_1_1 import SIGNAL_MD_1_1
+from telex.dialects.builtin.signal_md import SIGNAL_MD, SIGNAL_MD_1_1
 from telex.dialects.builtin.vbw_company import VBW_COMPANY
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
-from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.dialects.builtin.vbw_typed_2_1 import VBW_TYPED_2_1
+from telex.dialects.builtin.vbw_typed import VBW_TYPED, VBW_TYPED_2_1
 from telex.dialects.schema import Dialect
 from telex.model.dialect_version import AT
 

@@ -13,6 +13,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from telex.dialects.scalars import parse_timestamp
+from telex.dialects.schema import Dialect, MessageType, Timestamp, Tree, get_path, kind_at
+
 Value = Any
 Getter = Callable[[Any], Value]  # from a message to the value of one field, None when absent
 Resolve = Callable[[str], Getter]  # from a field's name in the rule to its getter
@@ -297,3 +300,22 @@ def _call(function: str, arguments: list[Callable[[Any], Any]]) -> Callable[[Any
     if function == "count":
         return lambda message: (first(message) or []).count(second(message))
     return lambda message: bool(set(first(message) or ()) & set(second(message) or ()))
+
+
+def compile_for_tree(node: Node, dialect: Dialect, type_: MessageType) -> Callable[[Tree], Any]:
+    """A parsed rule as a function of a message; times are compared as times, not as text."""
+    return compile_rule(node, lambda name: _getter(dialect, type_, name))
+
+
+def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
+    steps = dialect.locate(type_, name)
+    getter = get_path(steps)
+    field = kind_at(dialect.fields_of(type_), steps)
+    if field is None or not isinstance(field.kind, Timestamp):
+        return getter
+
+    def moment(tree: Any) -> Any:
+        written = getter(tree)
+        return parse_timestamp(written).at if isinstance(written, str) else None
+
+    return moment

@@ -5,7 +5,7 @@ The validator, the compiled decoders, the role matrix, the JSON schemas, the doc
 from it, so they cannot disagree. It imports little, since each cold `telex check` loads it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from telex.model.dialect_version import AT
@@ -366,3 +366,34 @@ def walk_kinds(all_fields: Fields, path: tuple[str, ...] = ()) -> Iterator[tuple
             kind, step = kind.item, step + "[]"
         if isinstance(kind, Group):
             yield from walk_kinds(kind.fields, (*path, step))
+
+
+def get_path(steps: tuple[str, ...]) -> Callable[[Any], Any]:
+    """A way into a tree: None when something on the way is absent, a list where a step ends in []."""
+    if len(steps) == 1 and not steps[0].endswith("[]"):
+        only = steps[0]
+        return lambda tree: tree.get(only)
+
+    def get(tree: Any) -> Any:
+        for index, step in enumerate(steps):
+            if not isinstance(tree, Mapping) or step.removesuffix("[]") not in tree:
+                return None
+            tree = tree[step.removesuffix("[]")]
+            if step.endswith("[]") and isinstance(tree, list):
+                rest = get_path(steps[index + 1 :]) if steps[index + 1 :] else _itself
+                return [rest(item) for item in tree]
+        return tree
+
+    return get
+
+
+def set_path(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
+    """Set one place, making the objects on the way there."""
+    *parents, name = steps
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+    tree[name] = value
+
+
+def _itself(value: Any) -> Any:
+    return value

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from telex.dialects.registry import VERSIONS, by_name
-from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import Dialect, HardRule, MessageType
+from telex.dialects.schema import Dialect, HardRule, MessageType, get_path, set_path
 from telex.dialects.write import write
 from telex.model.limits import LIMITS, Limits
 from telex.validation.check import CheckPolicy, CheckResult, check

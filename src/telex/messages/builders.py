@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from telex.dialects.draft import draft
 from telex.dialects.schema import TYPE, Dialect, MessageType
+from telex.dialects.write import draft
 
 Builder = Callable[..., dict[str, Any]]
 

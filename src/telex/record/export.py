@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp as stamp
+from telex.dialects.scalars import format_timestamp as stamp
 from telex.dialects.schema import PRIORITIES
 from telex.model.digest import digest_of
 from telex.model.event import BRINGING, Event, detail_of

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp as stamp
+from telex.dialects.scalars import format_timestamp as stamp
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 

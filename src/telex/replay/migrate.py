@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.digest import digest_of

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from telex.delivery.routing import Route
+from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import Dialect
-from telex.dialects.timestamps import parse_timestamp
 from telex.model.event import BRINGING, COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message
 from telex.record.export import InvalidLine

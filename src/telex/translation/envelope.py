@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import ANY
-from telex.dialects.timestamps import format_timestamp
 from telex.translation.loss_report import LossReport
 from telex.translation.mapping_plan import EnvelopeField
 from telex.translation.result import BY_THE_BUS

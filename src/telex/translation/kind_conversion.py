@@ -7,6 +7,7 @@ fit.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import (
     Anything,
     Boolean,
@@ -21,7 +22,6 @@ from telex.dialects.schema import (
     Timestamp,
     choices_of,
 )
-from telex.dialects.timestamps import parse_timestamp
 from telex.model.limits import LIMITS
 
 Told = tuple[Any, bool]

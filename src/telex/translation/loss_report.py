@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from telex.dialects.field_access import set_path
-from telex.dialects.schema import TYPE, Tree
+from telex.dialects.schema import TYPE, Tree, set_path
 from telex.model.limits import LIMITS
 from telex.translation import markdown_sections
 from telex.translation.kind_conversion import canonical

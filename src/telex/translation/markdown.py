@@ -9,10 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from telex.dialects.blanks import blank
-from telex.dialects.draft import draft, field_named
 from telex.dialects.schema import ANY, TYPE, Dialect, MessageType, OneOf, Text, Timestamp, Tree
-from telex.dialects.write import write
+from telex.dialects.write import blank, draft, field_named, write
 from telex.model.roster import EVERYONE, TELEX
 from telex.translation.markdown_escape import code, fenced, on_one_line, quoted, shown_lines
 from telex.translation.result import MessageHeader

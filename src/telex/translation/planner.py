@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from telex.dialects.intents import INTENTS
-from telex.dialects.rule_evaluation import compile_for_tree, get_path
-from telex.dialects.rule_language import compile_rule, names, parse
+from telex.dialects.rule_language import compile_for_tree, compile_rule, names, parse
 from telex.dialects.schema import (
     TYPE,
     Dialect,
@@ -18,6 +17,7 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
     Tree,
+    get_path,
     has_to_be_chosen,
     kind_at,
 )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import ListOf, Tree
-from telex.dialects.timestamps import format_timestamp
 from telex.model.json_path import join, path_of, within
 from telex.translation import markdown_sections
 from telex.translation.envelope import address, correlate, envelope

@@ -7,12 +7,11 @@ not restorable) or lost; a field of the result is copied or invented.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from telex.dialects.field_access import get_path
+from telex.dialects import scalars
 from telex.dialects.intents import INTENTS
-from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import ANY, Boolean, Dialect, Fields, Group, Integer, MessageType, Number, Tree
-from telex.dialects.timestamps import parse_timestamp
+from telex.dialects.scalars import PlainScalar, parse_timestamp
+from telex.dialects.schema import ANY, Boolean, Dialect, Fields, Group, Integer, MessageType, Number, Tree, get_path
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
@@ -23,9 +22,8 @@ from telex.translation.planner import make
 from telex.translation.render import tell
 from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
 from telex.translation.slots import names_of
-from telex.validation import scalars
 from telex.validation.authorization import authorise_recipient, authorise_sender, normalised
-from telex.validation.fields import validate
+from telex.validation.rules import validate
 
 __all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
 

@@ -4,8 +4,8 @@ The sender field of a message proves nothing. The surface that received the mess
 another name in the message is refused, and the authenticated sender must be among the type's senders.
 """
 
-from telex.dialects.blanks import is_blank
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.dialects.write import is_blank
 from telex.model.finding import Finding, Severity
 from telex.model.json_path import ROOT, path_of
 from telex.model.roster import AGENT, ALL_OF_ROLE, HUMAN, ONE_OF_ROLE

@@ -5,18 +5,35 @@ a warning does not decode), since all they have to say is "nothing to find here"
 again by the patient way, which says why.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType
 
+from telex.dialects.parse.detect import DetectionHint, fits_better, knows, roles_fit
+from telex.dialects.rule_language import (
+    Binary,
+    Constant,
+    FunctionCall,
+    Getter,
+    Node,
+    Not,
+    Reference,
+    compared,
+    compile_rule,
+    parse,
+)
 from telex.dialects.schema import (
+    ANY,
     TYPE,
     Anything,
     Boolean,
     Dialect,
+    Field,
     Fields,
     Group,
     Integer,
@@ -29,7 +46,10 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
 )
+from telex.dialects.write import OPENING
 from telex.model.limits import Limits
+from telex.validation.authorization import may_receive, may_send, signed_as
+from telex.validation.check import STRICT, CheckPolicy, CheckResult, check
 
 _ZONED = Annotated[datetime, Meta(tz=True)]
 
@@ -144,3 +164,498 @@ def _bounded_integer(low: float | None, high: float | None, limits: Limits) -> A
     least = limits.integer_min if low is None else int(low)
     most = limits.integer_max if high is None else int(high)
     return Annotated[int, Meta(ge=least, le=most)]
+
+
+Name = Callable[[Any], str]  # keeps a value under a numbered name and says which
+
+_OPERATORS = {"==", "!=", "<", "<=", ">", ">=", "+", "-", "and", "or", "in"}
+
+
+class _UnusualError(Exception):
+    """The rule looks somewhere that takes more than an attribute to reach."""
+
+
+def rule_source(node: Node, shape: StructLayout, dialect: Dialect, type_: MessageType, name: Name) -> str:
+    """An expression that is true when the rule's is. What one line cannot say is said by a function."""
+    try:
+        return _truth(node, _Fields(shape, dialect, type_), name)
+    except _UnusualError:
+        rule = compile_rule(node, lambda field: _reach(shape, dialect.locate(type_, field)))
+        return f"{name(rule)}(m)"
+
+
+class _Fields:
+    """Where a rule's fields are, and which of them may be absent."""
+
+    def __init__(self, shape: StructLayout, dialect: Dialect, type_: MessageType) -> None:
+        self.shape, self.dialect, self.type = shape, dialect, type_
+
+    def find(self, name: str) -> tuple[str, bool]:
+        """The place of a field, and whether it may be absent."""
+        shape, fields, place = self.shape, self.dialect.fields_of(self.type), "m"
+        steps = self.dialect.locate(self.type, name)
+        for index, step in enumerate(steps):
+            field = self._field(fields, step)
+            attribute = shape.attributes[step.removesuffix("[]")]
+            place = "p" if place == "m" and step == self.dialect.payload else f"{place}.{attribute}"
+            last = index + 1 == len(steps)
+            if step.endswith("[]"):
+                return self._listed(shape, steps[index:], place, field)
+            if last:
+                return place, not field.required
+            if not field.required or not isinstance(field.kind, Group):
+                raise _UnusualError
+            shape, fields = shape.inner[step], field.kind.fields
+        raise _UnusualError
+
+    @staticmethod
+    def _field(fields: Fields, step: str) -> Field:
+        field = fields.get(step.removesuffix("[]"))
+        if field is None or isinstance(field.kind, (Anything, MapOf)):
+            raise _UnusualError
+        return field
+
+    @staticmethod
+    def _listed(shape: StructLayout, steps: tuple[str, ...], place: str, field: Field) -> tuple[str, bool]:
+        inner = shape.inner.get(steps[0].removesuffix("[]"))
+        if len(steps) != 2 or inner is None or steps[1] not in inner.attributes or not field.required:
+            raise _UnusualError
+        return f"[one.{inner.attributes[steps[1]]} for one in {place}]", False
+
+
+def _truth(node: Node, fields: _Fields, name: Name) -> str:
+    match node:
+        case Not(operand):
+            return f"(not {_truth(operand, fields, name)})"
+        case Binary("and" | "or" as word, left, right):
+            return f"({_truth(left, fields, name)} {word} {_truth(right, fields, name)})"
+        case Binary(operation, left, right) if operation in _OPERATORS - {"in"}:
+            here = f"{_value(left, fields, name)} {operation} {_value(right, fields, name)}"
+            return _if_present(here, node, fields)
+        case Binary("in", left, right):
+            here = f"{_value(left, fields, name)} in {_value(right, fields, name)}"
+            return _if_present(here, node, fields)
+        case Reference():
+            return _if_present(_value(node, fields, name), node, fields)
+        case FunctionCall("overlap", (left, right)):
+            here = f"not {{*{_value(left, fields, name)}}}.isdisjoint({_value(right, fields, name)})"
+            return _if_present(here, node, fields)
+    return _value(node, fields, name)
+
+
+def _if_present(here: str, node: Node, fields: _Fields) -> str:
+    """Only when all that is compared is there; `len` and `has` have an answer for what is not."""
+    asked = [fields.find(reference) for reference in compared(node)]
+    present = [f"{place} is not UNSET" for place, absent in dict.fromkeys(asked) if absent]
+    return f"({' and '.join([*present, here])})"
+
+
+def _value(node: Node, fields: _Fields, name: Name) -> str:
+    match node:
+        case Constant(value):
+            return name(value)
+        case Reference(field):
+            return fields.find(field)[0]
+        case Binary("+" | "-" as sign, left, right):
+            return f"({_value(left, fields, name)} {sign} {_value(right, fields, name)})"
+        case FunctionCall("len", (Reference(field),)):
+            place, absent = fields.find(field)
+            return f"(0 if {place} is UNSET else len({place}))" if absent else f"len({place})"
+        case FunctionCall("has", (Reference(field),)):
+            return f"({fields.find(field)[0]} is not UNSET)"
+        case FunctionCall("lower", (Reference(field),)):
+            return f"{fields.find(field)[0]}.casefold()"
+    raise _UnusualError
+
+
+def _reach(shape: StructLayout, steps: tuple[str, ...]) -> Getter:
+    """A field of a decoded message, by its path in the dialect; None when it was left out."""
+    attributes: list[str] = []
+    for index, step in enumerate(steps):
+        name, rest = step.removesuffix("[]"), steps[index + 1 :]
+        attributes.append(shape.attributes[name])
+        here = _or_none(attrgetter(".".join(attributes)))
+        if step.endswith("[]"):
+            each = _reach(shape.inner[name], rest) if rest else _itself
+            return lambda message: [each(item) for item in here(message) or ()]
+        if name not in shape.inner:
+            return _inside(here, rest) if rest else here
+        shape = shape.inner[name]
+    return _or_none(attrgetter(".".join(attributes)))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _inside(whole: Getter, keys: tuple[str, ...]) -> Getter:
+    """Into an object whose keys the sender chose."""
+
+    def get(message: Any) -> Any:
+        value = whole(message)
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    return get
+
+
+def _or_none(getter: Getter) -> Getter:
+    def get(message: Any) -> Any:
+        try:
+            value = getter(message)
+        except AttributeError:  # something on the way was left out
+            return None
+        return None if value is UNSET else value
+
+    return get
+
+
+NOT_SO = -1_000_000_000  # added once, no count of marks comes back above zero
+Lane = Callable[[bytes], Any]
+
+
+def lane_of(
+    compiled: CompiledDialect,
+    open_types: Iterable[MessageType],
+    passed: Callable[[MessageType], Any],
+    other: Lane,
+    limits: Limits,
+) -> Lane:
+    """A function that returns `passed(type)` and the decoded message, or None if the message needs a full check.
+
+    It hands the message to `other` if it does not decode, has more than its type has, or is of a type that is not open:
+    another dialect may have a type of that name.
+    """
+    names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
+    names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
+    names |= {"decode": compiled.decoder.decode, "other": other, "Unreadable": UNREADABLE}
+    lines = ["try:", "    m = decode(raw)", "except Unreadable:", "    return other(raw)", "t = type(m)"]
+    for index, type_ in enumerate(open_types):
+        source = _Source(names)
+        source.message(compiled.shapes[type_.name], compiled.dialect, type_)
+        struct, known = source.name(compiled.shapes[type_.name].struct), passed(type_)
+        body = [*source.refusals, f"n = {source.fixed}", *source.lines, f"passed = {source.name(known)}"]
+        lines += [f"{'elif' if index else 'if'} t is {struct}:", *(f"    {line}" for line in body)]
+    lines += ["else:", "    return other(raw)"] if len(lines) > 5 else ["return other(raw)"]
+    lines += [
+        "if raw.count(34) != n and raw.count(34) - n != escaped(raw): return other(raw)",
+        # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
+        "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
+        "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
+        "return (passed, m) if i.isascii() or i.isprintable() else None",
+    ]
+    return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # a local name is found fastest
+
+
+UNREADABLE = (DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def _made(arguments: str, lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
+    body = "".join(f"    {line}\n" for line in lines)
+    exec(f"def made({arguments}):\n{body}", names)
+    function: Callable[..., Any] = names["made"]
+    return function
+
+
+class _Source:
+    """What one type adds to the source, line by line."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.lines: list[str] = []
+        self.refusals: list[str] = []
+        self.fixed = self.parts = 0
+        self.payload = ""
+        self.names = names
+
+    def message(self, shape: StructLayout, dialect: Dialect, type_: MessageType) -> None:
+        printable = [
+            f"m.{shape.attributes[name]}"
+            for name, field in dialect.envelope.items()
+            if isinstance(field.kind, Text) and field.kind.printable and field.required
+        ]
+        self.lines.append(f"i = {printable[0] if printable else repr('')}")
+        for place in printable[1:]:
+            self.refuse_if(f"not {place}.isprintable()")
+        if dialect.payload is not None:
+            self.payload = f"m.{shape.attributes[dialect.payload]}"
+            self.refusals.append(f"p = {self.payload}")  # looked at so often that it gets a name of its own
+        expressions = [rule.broken_when for rule in (*dialect.rules, *type_.rules)]
+        for expression in (*expressions, *(filling.when for filling in type_.fillings)):
+            self.refuse_if(rule_source(parse(expression), shape, dialect, type_, self.name))
+        self.fixed = 4  # the type itself
+        for name, field in dialect.fields_of(type_).items():
+            if name in shape.attributes:
+                self.count(field, f"m.{shape.attributes[name]}", shape.inner.get(name))
+
+    def name(self, value: Any) -> str:
+        """A numbered name under which the source finds this value."""
+        name = f"k{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def refuse_if(self, condition: str) -> None:
+        self.refusals.append(f"if {condition}: return None")
+
+    def count(self, field: Field, place: str, inner: StructLayout | None) -> None:
+        if field.required:
+            self.fixed += 2
+            self.value(field.kind, place, inner)
+            return
+        before, self.fixed = self.fixed, 2
+        outer, self.lines = self.lines, []
+        self.value(field.kind, "v", inner)
+        marks, inside = str(self.fixed), self.lines
+        self.fixed, self.lines = before, outer
+        if not inside:
+            self.lines.append(f"if {place} is not UNSET: n += {marks}")
+            return
+        if len(inside) == 1 and inside[0].startswith("n += "):
+            marks, inside = f"{marks} + {inside[0].removeprefix('n += ')}", []
+        self.lines += [f"v = {place}", "if v is not UNSET:", f"    n += {marks}"]
+        self.lines += [f"    {line}" for line in inside]
+
+    def value(self, kind: Kind, place: str, inner: StructLayout | None) -> None:
+        each = _marks(kind)
+        if isinstance(kind, Anything):
+            self.lines.append(f"if {place} is None: return None")
+        if each is not None:
+            self.fixed += each
+        elif isinstance(kind, Group):
+            assert inner is not None
+            near = place
+            if "." in place and place != self.payload:
+                near = f"p{self.parts}"
+                self.parts += 1
+                self.lines.append(f"{near} = {place}")
+            near = "p" if place == self.payload else near
+            for name, field in kind.fields.items():
+                self.count(field, f"{near}.{inner.attributes[name]}", inner.inner.get(name))
+        elif isinstance(kind, ListOf) and (each := _marks(kind.item)) is not None:
+            self.lines += [f"n += {each} * len({place})"] if each else []
+        elif isinstance(kind, MapOf) and (each := _marks(kind.value)) is not None:
+            self.lines.append(f"n += {each + 2} * len({place})")
+        elif isinstance(kind, (ListOf, MapOf)) and inner is not None:
+            self.many(kind, place, inner)
+        else:
+            self.lines.append(f"n += open_marks({place})")
+
+    def many(self, kind: ListOf | MapOf, place: str, inner: StructLayout) -> None:
+        item = kind.item if isinstance(kind, ListOf) else kind.value
+        if not isinstance(item, Group):  # lists of lists of objects are rare enough to be read the patient way
+            self.lines.append(f"n += {NOT_SO}")
+            return
+        each = _Source(self.names)
+        one = f"one{place.count('one')}"
+        each.value(item, one, inner)
+        if isinstance(kind, MapOf):
+            each.fixed, place = each.fixed + 2, f"{place}.values()"
+        self.lines += [f"for {one} in {place}:", f"    n += {each.fixed}", *(f"    {line}" for line in each.lines)]
+
+
+def escaped_marks(raw: bytes) -> int:
+    """How many quotation marks are part of a text. An escaped backslash could make a closing mark look like one."""
+    return -1 if b"\\\\" in raw else raw.count(b'\\"')
+
+
+def _marks(kind: Kind) -> int | None:
+    """The marks of a value of this kind; None where that depends on the value."""
+    if isinstance(kind, (Text, OneOf, Timestamp)):
+        return 2
+    if isinstance(kind, Group):
+        each = [_marks(field.kind) if field.required else None for field in kind.fields.values()]
+        return None if None in each else sum(2 + marks for marks in each if marks is not None)
+    return None if isinstance(kind, (ListOf, MapOf, Anything)) else 0
+
+
+DEPTH_OF_TYPES_MAX = 16  # no dialect nests its own fields deeper, so an open value begins at most this far down
+
+
+def marks_within(limits: Limits) -> Callable[[Any], int]:
+    """Counts the marks of a value that its dialect leaves open; below zero when it takes a closer look."""
+
+    def marks(value: Any, depth: int = DEPTH_OF_TYPES_MAX) -> int:
+        if isinstance(value, str):
+            return 2
+        if depth > limits.depth_max:
+            return NOT_SO
+        if isinstance(value, dict):
+            return sum(2 + marks(inner, depth + 1) for inner in value.values())
+        if isinstance(value, list):
+            return sum(marks(inner, depth + 1) for inner in value)
+        if isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
+            return NOT_SO
+        return 0
+
+    return marks
+
+
+Lane_fast_validator = Callable[[bytes], tuple[Any, Any] | None]  # what was given for the type, and the decoded message
+
+
+class ValidMessage(NamedTuple):
+    """Dialect and type of a message without findings."""
+
+    dialect: Dialect
+    type: MessageType
+
+
+class AllowedTypes(NamedTuple):
+    """Types that a sender may send to a recipient without a finding, computed before any message."""
+
+    desk: CheckPolicy
+    as_role: str | None = None
+    to_role: str | None = None
+    as_name: str | None = None
+    to_name: str | None = None
+
+    def lets(self, dialect: Dialect, type_: MessageType) -> bool:
+        """Whether a message of this type can have no findings."""
+        return self._is_open_to(type_) and self._is_first_choice(dialect, type_)
+
+    def claims(self, dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
+        """Allowed values of the sender and recipient fields, where they are known in advance."""
+        allowed: dict[str, tuple[str, ...]] = {}
+        by_role = dialect.addresses == "roles"
+        sender, recipient = self.signed(dialect)
+        if dialect.wire.sender and sender is not None:
+            allowed[dialect.wire.sender] = (sender,)
+        elif dialect.wire.sender and by_role and type_.senders != ANY:
+            allowed[dialect.wire.sender] = type_.senders
+        if dialect.wire.recipient and recipient is not None:
+            allowed[dialect.wire.recipient] = (recipient,)
+        elif dialect.wire.recipient and by_role and type_.receivers != ANY:
+            allowed[dialect.wire.recipient] = type_.receivers
+        return allowed
+
+    def signed(self, dialect: Dialect) -> tuple[str | None, str | None]:
+        """Values of the sender and recipient fields in this dialect: roles, or names where it uses names."""
+        return signed_as(dialect, self.as_role, self.as_name), signed_as(dialect, self.to_role, self.to_name)
+
+    @property
+    def is_nameless(self) -> bool:
+        return "" in self[1:]
+
+    def _is_open_to(self, type_: MessageType) -> bool:
+        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
+            return False  # a valid type may exceed the depth limit, which guards do not check
+        if self.is_nameless:
+            return False  # an empty name is always a finding
+        sends = self.as_role is None or may_send(self.as_role, type_)
+        return sends and (self.to_role is None or may_receive(self.to_role, type_))
+
+    def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
+        """Whether detection prefers this dialect, for a type that several dialects have."""
+        if self.desk.forced:
+            return True
+        hint = DetectionHint(self.desk.preferred, self.as_role, self.to_role)
+        rivals = [
+            other
+            for other in self.desk.dialects
+            if type_.name in other.types
+            and other.form == "json"
+            and (
+                other.name == hint.preferred
+                or knows(other, hint.as_role) != knows(dialect, hint.as_role)
+                or not fits_better(type_, dialect, other)
+            )
+        ]
+
+        def rank(other: Dialect) -> tuple[bool, bool, bool]:
+            fits = roles_fit(other.types[type_.name], hint)
+            return knows(other, hint.as_role), other.name == hint.preferred, fits
+
+        return max(rivals, key=rank) is dialect
+
+
+class FastValidator:
+    """Compiled validators of a policy for one sender and recipient (or for any).
+
+    `passes(raw)` returns a value for the message's type and the decoded message if it has no findings; None leaves the
+    decision to `check`. The caller has checked the size limit. `of_type` makes the value for a type, by default a
+    ValidMessage. Validators of one policy with one `of_type` may be `shared`: in most dialects only roles count, and
+    many senders have the same role.
+    """
+
+    def __init__(
+        self,
+        desk: CheckPolicy = STRICT,
+        *,
+        as_role: str | None = None,
+        to_role: str | None = None,
+        as_name: str | None = None,
+        to_name: str | None = None,
+        of_type: Callable[[Dialect, MessageType, StructLayout], Any] | None = None,
+        shared: "dict[tuple[Any, ...], Lane] | None" = None,
+    ) -> None:
+        self.desk, self._between = desk, AllowedTypes(desk, as_role, to_role, as_name, to_name)
+        self._of_type = of_type or (lambda dialect, type_, layout: ValidMessage(dialect, type_))
+        self._shared = {} if shared is None else shared
+        among = (desk.forced,) if desk.forced else desk.dialects
+        self.passes: Lane_fast_validator = self._lanes([dialect for dialect in among if dialect.form == "json"])
+
+    def check(self, raw: bytes) -> CheckResult:
+        """As `check`, except that `tree` is empty for a message that the compiled validator accepts."""
+        answer = self.passes(raw) if len(raw) <= self.desk.limits.message_bytes_max else None
+        if answer is None:
+            _, as_role, to_role, as_name, to_name = self._between
+            return check(raw, self.desk, as_role=as_role, to_role=to_role, as_name=as_name, to_name=to_name)
+        passed: ValidMessage = answer[0]
+        return CheckResult(True, "message", passed.dialect, passed.type.name, findings=(), tree={}, text=raw.decode())
+
+    def _lanes(self, dialects: list[Dialect]) -> "Lane":
+        """The validator of one dialect, or of several in most-recently-used order. Each is compiled on first use;
+        those that are compiled already come first."""
+        if len(dialects) == 1:
+            return self._lane(self._compiled(dialects[0]), _nobody_passes)
+        lanes = [(dialect, self._shared.get(self._depends_on(dialect))) for dialect in dialects]
+        lanes.sort(key=lambda pair: pair[1] is None)
+
+        def passes(raw: bytes) -> tuple[Any, Any] | None:
+            for index, (dialect, lane) in enumerate(lanes):
+                if lane is None:
+                    lane = self._shared_lane(dialect)
+                    lanes[index] = (dialect, lane)
+                answer: tuple[Any, Any] | None = lane(raw)
+                if answer is not _ELSEWHERE:
+                    if index:
+                        lanes.insert(0, lanes.pop(index))
+                    return answer
+            return None
+
+        return passes
+
+    def _depends_on(self, dialect: Dialect) -> tuple[Any, ...]:
+        """Cache key of this dialect's validator under one policy."""
+        two = self._between
+        return (dialect.name, two.as_role, two.to_role, *two.signed(dialect), two.is_nameless)
+
+    def _shared_lane(self, dialect: Dialect) -> "Lane":
+        key = self._depends_on(dialect)
+        lane = self._shared.get(key)
+        if lane is None:
+            lane = self._shared[key] = self._lane(self._compiled(dialect), _somewhere_else)
+        return lane
+
+    def _compiled(self, dialect: Dialect) -> CompiledDialect:
+        return compile_dialect(dialect, self.desk.limits, partial(self._between.claims, dialect))
+
+    def _lane(self, compiled: CompiledDialect, other: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+        dialect = compiled.dialect
+        open_types = [type_ for type_ in dialect.types.values() if self._between.lets(dialect, type_)]
+
+        def passed(type_: MessageType) -> Any:
+            return self._of_type(dialect, type_, compiled.shapes[type_.name])
+
+        return lane_of(compiled, open_types, passed, other, self.desk.limits)
+
+
+_ELSEWHERE: Any = object()
+
+
+def _somewhere_else(raw: bytes) -> Any:
+    return _ELSEWHERE
+
+
+def _nobody_passes(raw: bytes) -> None:
+    """No other validator: `check` decides."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from telex.model.contracts import GATE_OVERRIDE, SCOPE_CHANGE, Plan
-from telex.validation.pattern_set import allowing, forbidding
+from telex.validation.patterns import allowing, forbidding
 from telex.validation.project_paths import SEPARATOR, InvalidPath, Resolver, folded, normal, owner, real, together
 
 NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp
-from telex.dialects.rule_evaluation import set_path
-from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Number, OneOf, Timestamp, Tree
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Number, OneOf, Timestamp, Tree, set_path
 
 NOTHING: Tree = {}
 

@@ -8,8 +8,7 @@ from telex.model.contracts import ContractIndex, PlanSummary
 from telex.model.finding import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Roster
 from telex.validation.contracts import short
-from telex.validation.pattern_set import allowing, forbidding
-from telex.validation.patterns import WILD, flaw
+from telex.validation.patterns import WILD, allowing, flaw, forbidding
 from telex.validation.project_paths import SEPARATOR, InvalidPath, normal
 from telex.work.id_reuse import id_nearly_known
 from telex.work.plan_lookup import contracts_in

@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any, NamedTuple
 
-from telex.dialects.builtin.signal_md_1_1 import ROUTE, route_in
-from telex.dialects.field_access import get_path
-from telex.dialects.schema import Dialect, MessageType, Tree
-from telex.dialects.timestamps import parse_timestamp
+from telex.dialects.builtin.signal_md import ROUTE, route_in
+from telex.dialects.scalars import parse_timestamp
+from telex.dialects.schema import Dialect, MessageType, Tree, get_path
 from telex.model.event import Event, detail_of
 from telex.model.json_path import path_of
 from telex.model.message import Message

@@ -8,10 +8,9 @@ import json
 from typing import Any, Literal, NamedTuple
 
 from telex.dialects.parse.detect import Detection, DetectionHint, is_control_frame, is_near, is_ours, tell, wrapped
-from telex.dialects.parse.extract import Candidate, candidates, unboxed
 from telex.dialects.parse.front_matter import read_front_matter
 from telex.dialects.parse.json import read_json, scan
-from telex.dialects.parse.unwrap import note, odd_blanks, unwrap
+from telex.dialects.parse.unwrap import Candidate, candidates, note, odd_blanks, unboxed, unwrap
 from telex.dialects.registry import BUILT_IN, PLAIN, versions_of
 from telex.dialects.schema import TYPE, Dialect, Form, Tree
 from telex.model.finding import Finding, refusals

@@ -7,7 +7,6 @@ notes = "string?"
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from telex.dialects.blanks import is_blank
 from telex.dialects.schema import (
     BOOLEAN,
     MOMENT,
@@ -24,6 +23,7 @@ from telex.dialects.schema import (
     Text,
 )
 from telex.dialects.toml.document import RAW, Key, TomlValue, shown
+from telex.dialects.write import is_blank
 
 DEPTH_MAX = 8  # objects within objects
 FIELDS_MAX = 200  # in one table

@@ -6,7 +6,6 @@ the third examples, which must break no rule.
 
 import re
 
-from telex.dialects.blanks import expected
 from telex.dialects.parse.detect import is_control_frame
 from telex.dialects.schema import (
     ANY,
@@ -27,6 +26,7 @@ from telex.dialects.toml.fields import FIELDS_MAX, read_fields
 from telex.dialects.toml.rules import RuleScope, read_rules
 from telex.dialects.toml.semantics import KEYS as SEMANTICS_KEYS
 from telex.dialects.toml.values import broken_rules, fits, plain_fields, plain_message, read_object
+from telex.dialects.write import expected
 
 TYPES_MAX = 200
 LIST_MAX = 100  # roles or sections

@@ -12,9 +12,8 @@ from datetime import date, datetime, time
 from itertools import pairwise
 from typing import Any
 
-from telex.dialects.blanks import expected, is_blank
-from telex.dialects.rule_evaluation import compile_for_tree
-from telex.dialects.rule_language import parse
+from telex.dialects.rule_language import compile_for_tree, parse
+from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import (
     ANY,
     TYPE,
@@ -37,8 +36,8 @@ from telex.dialects.schema import (
     Tree,
     has_to_be_chosen,
 )
-from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.toml.document import TomlValue, shown
+from telex.dialects.write import expected, is_blank
 from telex.model.json_path import path_of
 
 ITEMS_MAX = 200  # of one list or object

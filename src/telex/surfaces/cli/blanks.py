@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from telex.dialects.blanks import CLOSING, OPENING, is_blank
+from telex.dialects.write import CLOSING, OPENING, is_blank
 from telex.model.json_path import ROOT, join
 from telex.surfaces.cli.output import Screen, shown, wrapped
 

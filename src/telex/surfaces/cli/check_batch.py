@@ -21,7 +21,7 @@ from telex.surfaces.cli.table import Row, table_lines
 from telex.validation.check import CheckResult
 
 if TYPE_CHECKING:
-    from telex.validation.fast_validator import ValidMessage
+    from telex.validation.compiled import ValidMessage
 
 _GRAVITY: dict[Severity, int] = {"refusal": 0, "warning": 1, "note": 2}
 
@@ -88,7 +88,7 @@ class _BatchCheck:
                 self.progress.step(self.messages, self.bytes_done)
 
     def _open_express(self) -> None:
-        from telex.validation.fast_validator import FastValidator
+        from telex.validation.compiled import FastValidator
 
         self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
 

@@ -101,7 +101,7 @@ def fix_head(text: str, *, certain: bool) -> str:
     """What to do with the message that is shown below a refusal."""
     if certain:
         return "Send this instead:"
-    from telex.dialects.blanks import OPENING
+    from telex.dialects.write import OPENING
 
     if OPENING in text:
         return "Fill in the blanks, resolve the findings, and send this:"

@@ -4,7 +4,7 @@ import re
 import time
 from datetime import UTC, datetime
 
-from telex.delivery.system_messages import format_timestamp as written
+from telex.dialects.scalars import format_timestamp as written
 from telex.surfaces.cli.exit_codes import CommandError
 from telex.surfaces.cli.output import shown
 from telex.trace.text import lasting

@@ -1,12 +1,94 @@
-"""Helpers for single values: type names, numbers, booleans, display."""
+"""Parser and formatter of timestamps."""
 
 import json
 import re
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
 
-from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp
-from telex.dialects.timestamps import parse_timestamp
+
+Flaw = Literal["malformed", "impossible", "no-zone", "no-time"]
+
+_SHAPE = re.compile(
+    r"(?P<date>(?P<year>\d{4})-?(\d\d-?\d\d|W\d\d-?\d|(?P<day>\d{3})))"
+    r"(?P<time>[Tt ](?P<hour>\d\d)(:?\d\d(:?\d\d([.,]\d+)?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z",
+    re.ASCII,
+)
+
+INDICATORS = frozenset("-?:,[]{}#&*!|>'\"%@`")  # at the start of a plain scalar these have a meaning in YAML
+
+
+class PlainScalar(str):
+    """A YAML scalar without quotes. Its field decides whether it is a number, a boolean or text."""
+
+    __slots__ = ()
+
+
+def stays_plain(text: str) -> bool:
+    """Is this text, written as a value without quotes, read back as it is?"""
+    return text.isprintable() and text[:1] != " " and text[-1:] != " " and " #" not in text and is_plain(text)
+
+
+def is_plain(text: str) -> bool:
+    """Has this no part that YAML takes for more than text? Blanks around it and comments are gone already."""
+    if not text or ": " in text or text[-1] == ":":
+        return False
+    return text[0] not in INDICATORS or (text[0] in "-?:" and text[1:2] not in ("", " "))
+
+
+_USUAL = len("2026-01-31T09:30:00Z")  # as most of them are written: such a one is read in a third of the time
+
+
+class ParsedTimestamp(NamedTuple):
+    at: datetime | None  # always with a zone
+    flaw: Flaw | None = None
+
+
+def parse_timestamp(text: str) -> ParsedTimestamp:
+    """ISO 8601. A missing zone is read as UTC and a missing time of day as midnight, and both are said."""
+    if len(text) == _USUAL and text[10::3] == "T::Z" and text[11:13] != "24":
+        try:
+            return ParsedTimestamp(datetime.fromisoformat(text))
+        except ValueError:
+            pass  # what it is instead is said below
+    shape = _SHAPE.match(text)
+    if shape is None:
+        return ParsedTimestamp(None, "malformed")
+    try:
+        at = datetime.fromisoformat(_plainly(shape))
+    except (ValueError, OverflowError):
+        return ParsedTimestamp(None, "impossible")
+    if at.tzinfo is not None:
+        return ParsedTimestamp(at)
+    return ParsedTimestamp(at.replace(tzinfo=UTC), "no-time" if shape["time"] is None else "no-zone")
+
+
+def _plainly(shape: re.Match[str]) -> str:
+    """The same moment, written as every Python reads it. A leap second exists; it is read as the second before."""
+    date, time = shape["date"], (shape["time"] or "").upper()
+    if shape["hour"] == "24":
+        raise ValueError("the day ends at 23:59:59")  # some versions of Python say so too, others do not
+    if shape["day"]:
+        first = datetime(int(shape["year"]), 1, 1, tzinfo=UTC)
+        day = first + timedelta(days=int(shape["day"]) - 1)
+        if day.year != first.year:
+            raise ValueError("the year has no such day")
+        date = day.date().isoformat()
+    time = time[1:].replace(" ", "")
+    if time.startswith(("23:59:60", "235960")):
+        time = time.replace("60", "59", 1)
+    return f"{date}T{time}" if time else date
+
+
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0  # of the years that can be written with four digits
+
+
+def format_timestamp(at: float) -> str:
+    """A point in time as every dialect writes it. One that no calendar has, as a zone may make of a year 1, is moved to
+    the nearest that there is."""
+    at = min(max(at, _FIRST), _LAST)
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
 
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
 MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
