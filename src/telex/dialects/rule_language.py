@@ -11,10 +11,10 @@ so a rule only speaks when what it speaks of is there.
 import operator
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.scalars import parse_timestamp
-from telex.dialects.schema import Dialect, MessageType, Timestamp, Tree, get_path, kind_at
+from telex.dialects.schema import Dialect, MessageType, Record, Timestamp, Tree, get_path, kind_at
 
 Value = Any
 Getter = Callable[[Any], Value]  # from a message to the value of one field, None when absent
@@ -33,38 +33,35 @@ class ExpressionError(ValueError):
         self.say, self.position = say, position
 
 
-class Constant(NamedTuple):
+class Constant(Record):
     value: Value
 
 
-class Reference(NamedTuple):
+class Reference(Record):
     name: str  # dotted; a step that ends in [] stands for every item of a list
 
 
-class Not(NamedTuple):
+class Not(Record):
     operand: "Node"
 
 
-class Binary(NamedTuple):
+class Binary(Record):
     operation: str
     left: "Node"
     right: "Node"
 
 
-class FunctionCall(NamedTuple):
+class FunctionCall(Record):
     function: str
     arguments: tuple["Node", ...]
 
 
 Node = Constant | Reference | Not | Binary | FunctionCall
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<number>-?\d+(?:\.\d+)?)
+_TOKEN = r"""(?x)\s*(?:(?P<number>-?\d+(?:\.\d+)?)
       | (?P<text>'[^']*'|"[^"]*")
       | (?P<name>[A-Za-z_][\w-]*(?:\[\])?(?:\.[A-Za-z_][\w-]*(?:\[\])?)*)
-      | (?P<sign>==|!=|<=|>=|[<>+\-(),\[\]]))""",
-    re.VERBOSE,
-)
+      | (?P<sign>==|!=|<=|>=|[<>+\-(),\[\]]))"""
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -244,9 +241,9 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    position, end = 0, len(text.rstrip())
+    position, end, token = 0, len(text.rstrip()), re.compile(_TOKEN)
     while position < end:
-        match = _TOKEN.match(text, position)
+        match = token.match(text, position)
         if match is None or match.lastgroup is None:
             raise ExpressionError(f"cannot read {text[position : position + 12]!r}", position)
         yield match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)

@@ -1,21 +1,33 @@
-"""Parser and formatter of timestamps."""
+"""Scalar values of messages: plain YAML scalars, timestamps, numbers, booleans, and how a value is shown."""
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp
+from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Record, Text, Timestamp
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 Flaw = Literal["malformed", "impossible", "no-zone", "no-time"]
 
-_SHAPE = re.compile(
-    r"(?P<date>(?P<year>\d{4})-?(\d\d-?\d\d|W\d\d-?\d|(?P<day>\d{3})))"
-    r"(?P<time>[Tt ](?P<hour>\d\d)(:?\d\d(:?\d\d([.,]\d+)?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z",
-    re.ASCII,
-)
-
 INDICATORS = frozenset("-?:,[]{}#&*!|>'\"%@`")  # at the start of a plain scalar these have a meaning in YAML
+_SHAPE = (
+    r"(?a)(?P<date>(?P<year>\d{4})-?(\d\d-?\d\d|W\d\d-?\d|(?P<day>\d{3})))"
+    r"(?P<time>[Tt ](?P<hour>\d\d)(:?\d\d(:?\d\d([.,]\d+)?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z"
+)
+_USUAL = r"(?a)(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z"
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0  # years with four digits
+TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
+MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_NUMBER = r"(?a)[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z"
+_BETWEEN_CHOICES = r"\s*\|\s*|\s+/\s+|\s+or\s+"
+_AMBIGUOUS = r"(?a)[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z"
+_ITEM = r"[^\s,;|&+=()\[\]{}<>\"'`]+\Z"  # a path, an id, a word: nothing that separates items or groups them
+_NO_ITEM = frozenset({"", "none", "n/a", "na", "null", "nil", "no", "nothing", "empty", "unknown", "tbd", "todo", "~"})
+_YAML_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_FLAT_MAX = 5_000
+_DIGITS_MAX = 400  # a longer text is not meant as a number
 
 
 class PlainScalar(str):
@@ -25,37 +37,38 @@ class PlainScalar(str):
 
 
 def stays_plain(text: str) -> bool:
-    """Is this text, written as a value without quotes, read back as it is?"""
+    """Whether this text, written without quotes, is parsed back unchanged."""
     return text.isprintable() and text[:1] != " " and text[-1:] != " " and " #" not in text and is_plain(text)
 
 
 def is_plain(text: str) -> bool:
-    """Has this no part that YAML takes for more than text? Blanks around it and comments are gone already."""
+    """Whether YAML reads this, without comments and surrounding blanks, as nothing but text."""
     if not text or ": " in text or text[-1] == ":":
         return False
     return text[0] not in INDICATORS or (text[0] in "-?:" and text[1:2] not in ("", " "))
 
 
-_USUAL = len("2026-01-31T09:30:00Z")  # as most of them are written: such a one is read in a third of the time
-
-
-class ParsedTimestamp(NamedTuple):
-    at: datetime | None  # always with a zone
+class ParsedTimestamp(Record):
+    at: "datetime | None"  # always with a zone
     flaw: Flaw | None = None
 
 
+def timestamp_flaw(text: str) -> Flaw | None:
+    """Error of a timestamp. One in the usual form needs no import of datetime."""
+    return None if re.match(_USUAL, text) else parse_timestamp(text).flaw
+
+
 def parse_timestamp(text: str) -> ParsedTimestamp:
-    """ISO 8601. A missing zone is read as UTC and a missing time of day as midnight, and both are said."""
-    if len(text) == _USUAL and text[10::3] == "T::Z" and text[11:13] != "24":
-        try:
-            return ParsedTimestamp(datetime.fromisoformat(text))
-        except ValueError:
-            pass  # what it is instead is said below
-    shape = _SHAPE.match(text)
+    """Parse ISO 8601. A missing zone is read as UTC and a missing time as midnight; both are a flaw."""
+    from datetime import UTC, datetime
+
+    if re.match(_USUAL, text):
+        return ParsedTimestamp(datetime.fromisoformat(text))
+    shape = re.match(_SHAPE, text)
     if shape is None:
         return ParsedTimestamp(None, "malformed")
     try:
-        at = datetime.fromisoformat(_plainly(shape))
+        at = datetime.fromisoformat(_normalised(shape))
     except (ValueError, OverflowError):
         return ParsedTimestamp(None, "impossible")
     if at.tzinfo is not None:
@@ -63,48 +76,36 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
     return ParsedTimestamp(at.replace(tzinfo=UTC), "no-time" if shape["time"] is None else "no-zone")
 
 
-def _plainly(shape: re.Match[str]) -> str:
-    """The same moment, written as every Python reads it. A leap second exists; it is read as the second before."""
+def _normalised(shape: re.Match[str]) -> str:
+    """The same time in a form that every Python version parses. A leap second becomes the second before."""
+    from datetime import date as calendar
+
     date, time = shape["date"], (shape["time"] or "").upper()
     if shape["hour"] == "24":
-        raise ValueError("the day ends at 23:59:59")  # some versions of Python say so too, others do not
+        raise ValueError("the day ends at 23:59:59")  # Python versions differ on 24:00
     if shape["day"]:
-        first = datetime(int(shape["year"]), 1, 1, tzinfo=UTC)
-        day = first + timedelta(days=int(shape["day"]) - 1)
+        first = calendar(int(shape["year"]), 1, 1)
+        day = calendar.fromordinal(first.toordinal() + int(shape["day"]) - 1)
         if day.year != first.year:
             raise ValueError("the year has no such day")
-        date = day.date().isoformat()
+        date = day.isoformat()
     time = time[1:].replace(" ", "")
     if time.startswith(("23:59:60", "235960")):
         time = time.replace("60", "59", 1)
     return f"{date}T{time}" if time else date
 
 
-_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0  # of the years that can be written with four digits
-
-
 def format_timestamp(at: float) -> str:
-    """A point in time as every dialect writes it. One that no calendar has, as a zone may make of a year 1, is moved to
-    the nearest that there is."""
+    """A time as every dialect writes it; one outside the calendar becomes the nearest that exists."""
+    from datetime import UTC, datetime
+
     at = min(max(at, _FIRST), _LAST)
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
-MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z", re.ASCII)
-_BETWEEN_CHOICES = re.compile(r"\s*\|\s*|\s+/\s+|\s+or\s+")
-_AMBIGUOUS = re.compile(r"[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z", re.ASCII)
-_ITEM = r"[^\s,;|&+=()\[\]{}<>\"'`]+\Z"  # a path, an id, a word: nothing that separates items or groups them
-_NO_ITEM = frozenset({"", "none", "n/a", "na", "null", "nil", "no", "nothing", "empty", "unknown", "tbd", "todo", "~"})
-_YAML_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_FLAT_MAX = 5_000
-_DIGITS_MAX = 400  # beyond this nobody meant a number, and making one costs time
-
-
 def number(text: str, otherwise: Any) -> Any:
     """The number that the text spells, as an integer where it has no decimals."""
-    match = _NUMBER.match(text) if len(text) <= _DIGITS_MAX else None
+    match = re.match(_NUMBER, text) if len(text) <= _DIGITS_MAX else None
     if match is None:
         return otherwise
     return float(text) if match[2] or match[3] else int(text)
@@ -112,29 +113,29 @@ def number(text: str, otherwise: Any) -> Any:
 
 def is_ambiguous(text: str) -> bool:
     """YAML 1.1 and 1.2 read these as different numbers: 010, 0x10, 1_000, 12:30."""
-    return _AMBIGUOUS.match(text) is not None
+    return re.match(_AMBIGUOUS, text) is not None
 
 
 def is_placeholder(text: str, values: tuple[str, ...]) -> bool:
-    """The list of choices copied from the page in place of a choice: `complete|partial|failed`."""
-    choices = [choice.strip(" \"'") for choice in _BETWEEN_CHOICES.split(text)]
+    """Whether the list of choices was copied from the documentation: `complete|partial|failed`."""
+    choices = [choice.strip(" \"'") for choice in re.split(_BETWEEN_CHOICES, text)]
     return len(choices) > 1 and any(choice in values for choice in choices)
 
 
 def is_one_item(value: Any) -> bool:
-    """Is this one item of a list, and surely neither several in one text nor a word for none?"""
+    """Whether this is certainly one list item, not several in one text and not a word for none."""
     if not isinstance(value, str):
         return True
     return re.match(_ITEM, value) is not None and value.casefold().strip("-.") not in _NO_ITEM
 
 
 def is_null(value: Any) -> bool:
-    """Null, and in YAML nothing at all, stand for a value that was left out."""
+    """Null, or an empty YAML value."""
     return value is None or (value.__class__ is PlainScalar and value in _YAML_NULL)
 
 
 def fits(value: Any, kind: Kind) -> bool:
-    """Would this single value pass as it is?"""
+    """Whether this single value is valid unchanged."""
     if isinstance(value, PlainScalar) and isinstance(kind, (Integer, Number, Boolean)):
         value = TRUTH.get(value, value) if isinstance(kind, Boolean) else number(value, value)
     match kind:
@@ -149,7 +150,7 @@ def fits(value: Any, kind: Kind) -> bool:
         case Number(low, high):
             return isinstance(value, (int, float)) and not isinstance(value, bool) and _within(value, low, high)
         case Timestamp():
-            return isinstance(value, str) and parse_timestamp(value).flaw is None
+            return isinstance(value, str) and timestamp_flaw(value) is None
         case ListOf():
             return False
     return isinstance(value, dict)
@@ -169,7 +170,7 @@ def type_name(value: Any) -> str:
 
 
 def flat(value: Any) -> str:
-    """The value as one line of JSON, cut short before it costs anything."""
+    """The value as one line of JSON, cut off at a bounded cost."""
     if isinstance(value, str):
         return value[:_FLAT_MAX]
     if isinstance(value, (dict, list)) and len(value) > 50:
@@ -181,6 +182,6 @@ def flat(value: Any) -> str:
 
 
 def shown(value: Any, characters_max: int = 60) -> str:
-    """What was found, as the sender wrote it, shortened."""
+    """The value as the sender wrote it, shortened."""
     text = flat(value)
     return text if len(text) <= characters_max else text[: characters_max - 1] + "…"

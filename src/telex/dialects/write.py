@@ -186,17 +186,14 @@ def _json(text: str) -> Any:
 
 # What YAML 1.1 or 1.2 makes a null, a truth value, a number, a time or a merge key of, and a little more: a string in
 # quotes that needed none does no harm.
-_AMBIGUOUS = re.compile(
-    r"""~|null|true|false|yes|no|on|off|y|n|<<|=
+_AMBIGUOUS = r"""(?xia)~|null|true|false|yes|no|on|off|y|n|<<|=
     |[-+]?(?=[0-9.])[0-9_.]++(?:e[-+]?[0-9]*)?                # 1, 1_000, 010, 1.5e3, 1.2.3
     |[-+]?0(?:x[0-9a-f_]*|o[0-7_]*|b[01_]*)
     |[-+]?[0-9][0-9_]*+(?::[0-9]{1,2})++(?:\.[0-9_]*)?        # 12:30 is 750 in YAML 1.1
     |[-+]?\.(?:inf|nan)
-    |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t ].*)?""",
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
-)
+    |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t ].*)?"""
 # Beside its quote and its backslash, JSON escapes only U+0000 to U+001F; the rest here YAML would not take as they are.
-_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_ESCAPED = r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]'
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 _SIMPLE_KEY_CHARACTERS_MAX = 1000  # YAML allows 1024 up to the colon; a longer key has to be announced with `?`
 
@@ -268,11 +265,11 @@ def _scalar(value: object) -> str:
 
 
 def _string(text: str) -> str:
-    return text if stays_plain(text) and not _AMBIGUOUS.fullmatch(text) else _quoted(text)
+    return text if stays_plain(text) and not re.fullmatch(_AMBIGUOUS, text) else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    return '"' + _ESCAPED.sub(lambda found: _SHORT_ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", text) + '"'
+    return '"' + re.sub(_ESCAPED, lambda found: _SHORT_ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", text) + '"'
 
 
 def _float(value: float) -> str:

@@ -157,7 +157,7 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
         "rules": [_rule(rule) for rule in (*dialect.rules, *type_.rules)],
     }
     if type_.fillings:
-        extension["fillings"] = [filling._asdict() for filling in type_.fillings]
+        extension["fillings"] = [vars(filling) for filling in type_.fillings]
     if type_.sections:
         extension["sections"] = list(type_.sections)
     return extension

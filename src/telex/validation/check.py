@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.dialects.parse.detect import DetectionHint, tell
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Text, Tree, get_path, kind_at
+from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Record, Text, Tree, get_path, kind_at
 from telex.model.finding import Finding, Severity, first_findings, refusals
 from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
@@ -112,7 +112,7 @@ NOT_FIXABLE = frozenset(
 )
 
 
-class CheckPolicy(NamedTuple):
+class CheckPolicy(Record):
     """A team's check settings: its dialects, which one wins a tie, and what stops a message."""
 
     dialects: tuple[Dialect, ...] = BUILT_IN
@@ -125,7 +125,7 @@ class CheckPolicy(NamedTuple):
     limits: Limits = LIMITS
 
 
-class CheckResult(NamedTuple):
+class CheckResult(Record):
     """Result of checking one message by itself, without earlier messages."""
 
     valid: bool

@@ -10,7 +10,7 @@ from typing import Any
 from telex.dialects import scalars
 from telex.dialects.parse.detect import object_in_text
 from telex.dialects.parse.json import GroupedNumber
-from telex.dialects.scalars import PlainScalar, parse_timestamp
+from telex.dialects.scalars import PlainScalar, timestamp_flaw
 from telex.dialects.schema import (
     Anything,
     Boolean,
@@ -192,7 +192,7 @@ class ValueChecker:
     def moment(self, value: Any, kind: Timestamp, path: str) -> Any:
         if not isinstance(value, str):
             return self.wrong_type(value, kind, path)
-        flaw = parse_timestamp(value).flaw
+        flaw = timestamp_flaw(value)
         if flaw is None:
             return value
         code, say, severity = _MOMENT_FLAWS[flaw]

@@ -5,11 +5,11 @@ A rule is skipped if one of its fields has a finding already, so that one mistak
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.parse.detect import laid_out
 from telex.dialects.rule_language import compared, compile_for_tree, names, parse
-from telex.dialects.schema import TYPE, Dialect, HardRule, MessageType, OneOf, Tree, get_path, set_path
+from telex.dialects.schema import TYPE, Dialect, HardRule, MessageType, OneOf, Record, Tree, get_path, set_path
 from telex.dialects.write import blank, blank_for
 from telex.model.finding import Finding, first_findings
 from telex.model.json_path import ROOT, path_of, within
@@ -19,7 +19,7 @@ from telex.validation.fields import FieldWalker
 TYPES_REMEMBERED_MAX = 1_000
 
 
-class CompiledRule(NamedTuple):
+class CompiledRule(Record):
     """An expression made ready: the places it speaks of, and a function of the message."""
 
     places: tuple[str, ...]  # must not be in doubt themselves
@@ -27,7 +27,7 @@ class CompiledRule(NamedTuple):
     holds: Callable[[Tree], Any]
 
 
-class TypeRules(NamedTuple):
+class TypeRules(Record):
     """All that relates the fields of one type of one dialect."""
 
     type: MessageType
@@ -117,7 +117,7 @@ def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:
 _BODY = "$.body"
 
 
-class ValidationResult(NamedTuple):
+class ValidationResult(Record):
     findings: tuple[Finding, ...]
     tree: Tree  # the message as it should be, perhaps with blanks
     blanks: frozenset[str]  # the paths that only the sender can fill
@@ -155,14 +155,14 @@ def validate_envelope(
     return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
 
 
-_SENTENCE = re.compile(r"\n|(?<=[.!?:]) ")
+_SENTENCE = r"\n|(?<=[.!?:]) "
 _MARKS = "#*_>-+ \t0123456789.)"  # before the words of a heading, an item or a label
 
 
 def _sections(type_: MessageType, body: str, needed: Mapping[str, tuple[str, ...]]) -> list[Finding]:
     prose = "".join(body.split("```")[::2])  # what stands in fences is not the message's own
     headings = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
-    sentences = [line.lstrip(_MARKS).casefold() for line in _SENTENCE.split(prose)] if needed else []
+    sentences = [line.lstrip(_MARKS).casefold() for line in re.split(_SENTENCE, prose)] if needed else []
     missing = [name for name in type_.headings if name.casefold() not in headings]
     for name, words in needed.items():
         if not any(sentence.startswith(word.casefold()) for sentence in sentences for word in words):

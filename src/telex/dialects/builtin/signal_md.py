@@ -303,13 +303,13 @@ ROUTES: dict[str, Route] = {
     "orchestrator (re-decompose)": "plan",
     "orchestrator (user decision required)": "user",
 }
-_LINE = re.compile(r"^[ \t>*_-]*Route[*_]*:[ \t*_`]*(.+?)[ \t.*_`]*$", re.MULTILINE | re.IGNORECASE)
+_LINE = r"(?mi)^[ \t>*_-]*Route[*_]*:[ \t*_`]*(.+?)[ \t.*_`]*$"
 _ROUTED = SectionRule(when=f"signal in {list(OPEN_TO_ALL)}")
 
 
 def route_in(body: str) -> Route:
     """Where a body asks to go on; nothing if it names no route, or several."""
-    found = {ROUTES.get(" ".join(line.lower().split()), "") for line in _LINE.findall(body)}
+    found = {ROUTES.get(" ".join(line.lower().split()), "") for line in re.findall(_LINE, body)}
     return found.pop() if len(found) == 1 else ""
 
 

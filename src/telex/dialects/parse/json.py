@@ -5,10 +5,10 @@ integer too long to hold) and `scan` turns the marks into findings.
 """
 
 import json
-import math
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
+from telex.dialects.schema import Record
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT, join
 from telex.model.limits import Limits
@@ -42,7 +42,7 @@ class GroupedNumber(float):
     __slots__ = ()
 
 
-class ParsedJson(NamedTuple):
+class ParsedJson(Record):
     value: Any
     end: int  # where the value stops in the text
     findings: tuple[Finding, ...] = ()
@@ -181,7 +181,7 @@ def _scan(tree: Any, limits: Limits) -> list[Finding]:
             findings += _key_findings(value, at)
             pairs = enumerate(value) if isinstance(value, list) else value.items()
             waiting.extend((inner, join(at, key), depth + 1) for key, inner in pairs if not _is_plain(inner, limits))
-        elif isinstance(value, float) and not math.isfinite(value):
+        elif isinstance(value, float) and value - value != 0:  # NaN or infinity
             findings.append(_not_finite(at, repr(value)))
         elif isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
             findings.append(_too_large(at, str(value)))

@@ -5,14 +5,13 @@ message but malformed gets a finding with the position of the error.
 """
 
 import json
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.dialects.parse.detect import Detection, DetectionHint, is_control_frame, is_near, is_ours, tell, wrapped
-from telex.dialects.parse.front_matter import read_front_matter
 from telex.dialects.parse.json import read_json, scan
 from telex.dialects.parse.unwrap import Candidate, candidates, note, odd_blanks, unboxed, unwrap
 from telex.dialects.registry import BUILT_IN, PLAIN, versions_of
-from telex.dialects.schema import TYPE, Dialect, Form, Tree
+from telex.dialects.schema import TYPE, Dialect, Form, Record, Tree
 from telex.model.finding import Finding, refusals
 from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS, Limits
@@ -24,7 +23,7 @@ NO_TREE: Tree = {}
 NO_HINT = DetectionHint()
 
 
-class ParsedMessage(NamedTuple):
+class ParsedMessage(Record):
     outcome: Outcome
     told: Detection
     findings: tuple[Finding, ...]
@@ -82,7 +81,7 @@ _ENDS_READING = frozenset(
 )
 
 
-class _ParseSteps(NamedTuple):
+class _ParseSteps(Record):
     """Parser of one candidate: the dialects to try, and all that are known."""
 
     among: tuple[Dialect, ...]
@@ -115,6 +114,8 @@ class _ParseSteps(NamedTuple):
         return self.typed(value, None, "json", findings, candidate.text)
 
     def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
+        from telex.dialects.parse.front_matter import read_front_matter
+
         among = self.of("front-matter")
         front = read_front_matter(candidate.text, self.limits)
         breaks = any(sign in candidate.text[: len(candidate.text) - len(front.body)] for sign in _YAML_BREAKS)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from telex.dialects.parse.json import ParsedJson, read_json
-from telex.dialects.schema import TYPE
+from telex.dialects.schema import TYPE, Record
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.limits import Limits
@@ -40,12 +40,12 @@ _BOXES = ("message", "content", "data", "body")  # fields in which tools wrap a 
 _ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary"})  # other fields of such a wrapper
 
 
-class UnwrappedText(NamedTuple):
+class UnwrappedText(Record):
     text: str | None  # None: nothing can be parsed
     findings: tuple[Finding, ...] = ()
 
 
-class Candidate(NamedTuple):
+class Candidate(Record):
     """A part of the text that may be the message."""
 
     form: Literal["json", "front-matter"]
