@@ -128,6 +128,10 @@ def fields(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Ki
     return both | {name: Field(kind, required=False) for name, kind in (optional or {}).items()}
 
 
+def group(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Group:
+    return Group(fields(required, optional))
+
+
 def one_of(*values: str) -> OneOf:
     return OneOf(values)
 

@@ -11,7 +11,6 @@ from telex.dialects.schema import (
     Dialect,
     EnvelopeFields,
     FieldDefault,
-    Group,
     HardRule,
     Integer,
     MapOf,
@@ -19,6 +18,7 @@ from telex.dialects.schema import (
     SectionRule,
     action,
     fields,
+    group,
     one_of,
     types_by_name,
 )
@@ -79,7 +79,7 @@ AUDIT_VERDICT = MessageType(
     senders=("auditor",), receivers=ORCHESTRATOR, priority="VALIDATION",
     fields=fields(
         {"signal": VERDICT,
-         "security_findings": Group(fields({"critical": COUNT, "high": COUNT, "medium": COUNT, "low": COUNT})),
+         "security_findings": group({"critical": COUNT, "high": COUNT, "medium": COUNT, "low": COUNT}),
          "build_status": one_of("pass", "fail", "skipped"),
          "test_status": one_of("pass", "fail", "partial", "skipped")},
         {"typecheck_status": one_of("pass", "fail", "skipped")},
@@ -297,12 +297,9 @@ ROUTE = "Route"
 # A line of the body, such as `Route: senior`. The router of `telex work` follows it.
 Route = Literal["", "worker", "senior", "orchestrator", "plan", "user"]
 ROUTES: dict[str, Route] = {
-    "worker": "worker",
-    "senior": "senior",
-    "orchestrator": "orchestrator",
-    "orchestrator (re-decompose)": "plan",
+    "worker": "worker", "senior": "senior", "orchestrator": "orchestrator", "orchestrator (re-decompose)": "plan",
     "orchestrator (user decision required)": "user",
-}
+}  # fmt: skip
 _LINE = r"(?mi)^[ \t>*_-]*Route[*_]*:[ \t*_`]*(.+?)[ \t.*_`]*$"
 _ROUTED = SectionRule(when=f"signal in {list(OPEN_TO_ALL)}")
 
@@ -330,15 +327,12 @@ _AUDIT_RULES = (
         expected="fail",
     ),
 )
+_OPTIONAL_COVERAGE = {"ac_coverage": REVIEW_VERDICT.fields["ac_coverage"]._replace(required=False)}
 _CHANGED = (
     WORKER_SUBMISSION._replace(senders=_MAKERS),
-    REVIEW_VERDICT._replace(
-        fields={**REVIEW_VERDICT.fields, "ac_coverage": REVIEW_VERDICT.fields["ac_coverage"]._replace(required=False)}
-    ),
+    REVIEW_VERDICT._replace(fields={**REVIEW_VERDICT.fields, **_OPTIONAL_COVERAGE}),
     AUDIT_VERDICT._replace(rules=_AUDIT_RULES),
-    TASK_ASSIGNMENT._replace(receivers=_MAKERS),
-    REVISION_REQUEST._replace(receivers=_MAKERS),
-    APPROVAL._replace(receivers=_MAKERS),
+    *(type_._replace(receivers=_MAKERS) for type_ in (TASK_ASSIGNMENT, REVISION_REQUEST, APPROVAL)),
 )
 _TYPES = {**SIGNAL_MD.types} | {type_.name: type_ for type_ in _CHANGED}
 
