@@ -1,6 +1,7 @@
-"""What stands where the sender must still write something: a marked blank that says what belongs there.
+"""Writer of messages: serialisation as JSON or front matter, drafts, and blanks for the sender to fill in.
 
-A blank is text in any field, so it is never taken for a value: the check finds it wherever it was left.
+A blank such as `<fill: text>` is text in any field, so the check finds it wherever it was left. Front matter is block
+style that every YAML 1.1 and 1.2 parser reads alike: a string that one of them could read as another type is quoted.
 """
 
 import json
@@ -39,12 +40,11 @@ def is_blank(value: object) -> bool:
 
 
 def blank_for(what: str) -> str:
-    """A blank that says in these words what belongs there."""
     return f"{OPENING}{what}{CLOSING}"
 
 
 def expected(kind: Kind) -> str:
-    """What belongs in a field of this kind, in a few words."""
+    """Description of a valid value."""
     match kind:
         case OneOf(values):
             return f'"{values[0]}"' if len(values) == 1 else "one of " + ", ".join(values)
@@ -75,7 +75,7 @@ def expected(kind: Kind) -> str:
 
 
 def described(kind: Kind) -> str:
-    """As `expected`, with what belongs in each part of an object, where that is not too long to say."""
+    """As `expected`, with the fields of an object, unless that is too long."""
     match kind:
         case Group(fields) if any(field.required for field in fields.values()):
             parts = [f"{name} ({expected(field.kind)})" for name, field in fields.items() if field.required]
@@ -95,7 +95,7 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def blank(kind: Kind) -> Any:
-    """A value of the right shape with every choice left open; constants are filled in."""
+    """A value of the right shape with blanks; constants are filled in."""
     match kind:
         case OneOf((only,)):
             return only
@@ -111,12 +111,12 @@ def blank(kind: Kind) -> Any:
 
 
 def blank_fields(fields: Fields) -> dict[str, Any]:
-    """Every required field, blank; optional ones are left out."""
+    """Every required field as a blank."""
     return {name: blank(field.kind) for name, field in fields.items() if field.required}
 
 
 def write(dialect: Dialect, tree: Tree, body: str | None = None) -> str:
-    """The message as text, ready to send, with a line end."""
+    """The message as text with a line end."""
     if dialect.form == "front-matter":
         return write_front_matter(tree, body or "")
     return write_json(tree) + "\n"
@@ -129,9 +129,9 @@ def write_json(tree: Any) -> str:
 def draft(
     dialect: Dialect, type_: MessageType, given: Mapping[str, Any], *, now: str, new_id: str, role: str | None = None
 ) -> Tree:
-    """A message of this type with the given fields in place, called by name or dotted path."""
+    """A new message with the given fields, by name or dotted path; other values are blanks."""
     tree = blank_fields(dialect.fields_of(type_))
-    sender = role or (None if type_.senders == ANY else blank(OneOf(type_.senders)))  # a single sender fills it in
+    sender = role or (None if type_.senders == ANY else blank(OneOf(type_.senders)))
     known = {dialect.wire.id: new_id, dialect.wire.timestamp: now, dialect.wire.sender: sender}
     for name, value in known.items():
         if name in tree and value is not None:
@@ -143,7 +143,7 @@ def draft(
 
 
 def _correlate(tree: Tree, dialect: Dialect, type_: MessageType, given: Mapping[str, Any]) -> None:
-    """All messages of a task share the task's name as correlation, unless the sender says otherwise."""
+    """The correlation defaults to the task."""
     correlation, task = dialect.wire.correlation, dialect.wire.task
     if correlation and task and correlation in dialect.envelope and correlation not in given:
         places = {dialect.locate(type_, name): value for name, value in given.items()}
@@ -157,7 +157,7 @@ def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
         inner = tree.get(parent)
         if not isinstance(inner, dict):
             inner = tree[parent] = {}
-        inner.pop(blank_for("name"), None)  # a first entry takes the place of the blank one
+        inner.pop(blank_for("name"), None)  # replaced by the first entry
         tree = inner
     tree[name] = value
 
@@ -167,7 +167,7 @@ def field_named(dialect: Dialect, type_: MessageType, name: str) -> Field | None
 
 
 def value_from_text(text: str, kind: Kind) -> Any:
-    """What a `field=value` on a command line means for a field of this kind. What does not fit stays text."""
+    """The value of `field=value` on a command line. What cannot be parsed stays text."""
     match kind:
         case ListOf(item):
             read = _json(text)
@@ -184,26 +184,21 @@ def _json(text: str) -> Any:
         return text
 
 
-# What YAML 1.1 or 1.2 makes a null, a truth value, a number, a time or a merge key of, and a little more: a string in
-# quotes that needed none does no harm.
+# Null, boolean, number, time or merge key in YAML 1.1 or 1.2, and a little more: needless quotes do no harm.
 _AMBIGUOUS = r"""(?xia)~|null|true|false|yes|no|on|off|y|n|<<|=
     |[-+]?(?=[0-9.])[0-9_.]++(?:e[-+]?[0-9]*)?                # 1, 1_000, 010, 1.5e3, 1.2.3
     |[-+]?0(?:x[0-9a-f_]*|o[0-7_]*|b[01_]*)
     |[-+]?[0-9][0-9_]*+(?::[0-9]{1,2})++(?:\.[0-9_]*)?        # 12:30 is 750 in YAML 1.1
     |[-+]?\.(?:inf|nan)
     |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t ].*)?"""
-# Beside its quote and its backslash, JSON escapes only U+0000 to U+001F; the rest here YAML would not take as they are.
+# JSON escapes only the quote, the backslash and U+0000 to U+001F; YAML does not accept the others unescaped.
 _ESCAPED = r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]'
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-_SIMPLE_KEY_CHARACTERS_MAX = 1000  # YAML allows 1024 up to the colon; a longer key has to be announced with `?`
+_SIMPLE_KEY_CHARACTERS_MAX = 1000  # YAML allows 1024 up to the colon; a longer key needs `?`
 
 
 def write_front_matter(fields: Mapping[str, object], body: str) -> str:
-    """The message as text. Fields are str, int, bool, float, None, lists and mappings; `PlainScalar` text stays as
-    written.
-
-    A lone surrogate, which no text in UTF-8 can hold, is written as its escape, and readers will refuse it.
-    """
+    """The message as text. `PlainScalar` values stay unquoted. A lone surrogate is escaped, which parsers refuse."""
     return "\n".join(["---", *_mapping_lines(fields, ""), "---", body])
 
 
@@ -225,12 +220,12 @@ def _list_lines(items: list[object], indent: str) -> Iterator[str]:
         if block is None:
             yield f"{indent}- {_scalar(item)}".rstrip(" ")
         else:
-            yield f"{indent}- {next(block).removeprefix(indent + '  ')}"  # a block in a list begins behind its dash
+            yield f"{indent}- {next(block).removeprefix(indent + '  ')}"
             yield from block
 
 
 def _block_lines(value: object, indent: str) -> Iterator[str] | None:
-    """The lines of a list or mapping that has something in it; None for what is written on one line."""
+    """Lines of a non-empty list or mapping; None for a value on one line."""
     if isinstance(value, Mapping) and value:
         return _mapping_lines(value, indent)
     if isinstance(value, list) and value:
@@ -277,4 +272,4 @@ def _float(value: float) -> str:
     if text in ("inf", "-inf", "nan"):
         return text.replace("inf", ".inf").replace("nan", ".nan")
     mantissa, e, exponent = text.partition("e")
-    return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"  # without the point, YAML 1.1 reads text
+    return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"  # YAML 1.1 reads text without the point

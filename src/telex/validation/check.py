@@ -1,7 +1,7 @@
-"""Envelope of a checked message for the bus: id, correlation, reply, recipient.
+"""Check of one message, from bytes to a result: parse, validate, authorise; and its envelope for the bus.
 
-The dialect's `wire` names the fields. A parsed message has a tree; one from the compiled validator is a Struct, whose
-attributes are known.
+A refusal is a value with findings. Strict and lenient policies report the same findings; they differ only in whether a
+refusal stops the message. Rules that need earlier messages (contracts, approvals, task states) are in `work`.
 """
 
 from collections.abc import Callable
@@ -30,39 +30,37 @@ class Envelope(NamedTuple):
 
 
 NO_FACTS = Envelope()
-_TASK = "task"  # what a message is about, where it names no conversation
+_TASK = "task"  # correlation of a message without one
 _WANTED = (*Envelope._fields, _TASK)
 
 
 def facts_in(tree: Tree, dialect: Dialect, type_: MessageType) -> Envelope:
-    """What stands in a message as read."""
+    """Envelope of a parsed message."""
     found = {name: _text(get_path(path)(tree)) for name, path in paths_of(dialect, type_).items()}
     return _facts([found.get(name) for name in _WANTED])
 
 
 def facts_in_envelope(tree: Tree, dialect: Dialect) -> Envelope:
-    """What stands around a message whose type nobody knows: it is refused, and told by its own id all the same."""
+    """Envelope of a message with an unknown type, which is refused with its own id."""
     places = {name: getattr(dialect.wire, name) for name in _WANTED}
     return _facts([_text(tree.get(place)) if place in dialect.envelope else None for place in places.values()])
 
 
 def opener_of(dialect: Dialect, type_: MessageType, shape: "StructLayout") -> Callable[[Any], Envelope]:
-    """The same from a message that the fast lane has decoded into this shape."""
+    """Getter of the envelope of a message that the compiled validator has decoded."""
     paths = paths_of(dialect, type_)
-    get = attrgetter(*(attribute(paths.get(name), shape) for name in _WANTED))  # all in one go
-
-    new = tuple.__new__
+    get, new = attrgetter(*(attribute(paths.get(name), shape) for name in _WANTED)), tuple.__new__
 
     def opened(message: Any) -> Envelope:
         id_, correlation, reply_to, recipient, task = get(message)
-        # As Facts(…) would make it, in half the time.
+        # tuple.__new__ takes half the time of Envelope().
         return new(Envelope, (id_ or None, correlation or task or None, reply_to or None, recipient or None))
 
     return opened
 
 
 def attribute(path: tuple[str, ...] | None, shape: "StructLayout | None") -> str:
-    """The way through the Structs. None of them has a docstring, so that is where nothing is found."""
+    """Attribute path in the Structs; `__doc__`, which is None in all of them, for an absent field."""
     if path is None or shape is None:
         return "__doc__"
     first, *rest = path
@@ -76,11 +74,7 @@ def _facts(found: Any) -> Envelope:
 
 
 def paths_of(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
-    """Where each fact stands, for the type's own fields and the envelope's.
-
-    Within a payload, a type of a user's file may have a field of that name that is no text, which then tells nothing:
-    a number is nobody's address.
-    """
+    """Path of each value. A field that is not text, as a user's dialect may have it, does not count."""
     places, fields = {name: getattr(dialect.wire, name) for name in _WANTED}, dialect.fields_of(type_)
     paths = {name: dialect.locate(type_, place) for name, place in places.items() if place is not None}
     kinds = {name: field.kind for name, path in paths.items() if (field := kind_at(fields, path)) is not None}
@@ -94,18 +88,10 @@ def _text(value: Any) -> str | None:
 # Refusals under a lenient policy too: there is no text to deliver, or it exceeds the size limit.
 NEVER_PASSED = frozenset({"too-large", "not-utf8", "nul-byte", "empty-message"})
 # Notes on repairs: with one of them the fixed form differs from the message as sent.
-REPAIRS = frozenset(
-    {
-        "byte-order-mark",
-        "carriage-returns",
-        "odd-blanks",
-        "wrapper-removed",
-        "fence-removed",
-        "prose-removed",
-        "later-spelling",
-        "default-filled",
-    }
-)
+REPAIRS = frozenset({
+    "byte-order-mark", "carriage-returns", "odd-blanks", "wrapper-removed", "fence-removed", "prose-removed",
+    "later-spelling", "default-filled",
+})  # fmt: skip
 # Refusals that leave open which part of the message is right.
 NOT_FIXABLE = frozenset(
     {"several-messages", "stray-brace", "too-deep", "field-unknown", "control-character", "yaml-merge-key"}
@@ -113,7 +99,7 @@ NOT_FIXABLE = frozenset(
 
 
 class CheckPolicy(Record):
-    """A team's check settings: its dialects, which one wins a tie, and what stops a message."""
+    """A team's check settings: its dialects, the preferred one, and what stops a message."""
 
     dialects: tuple[Dialect, ...] = BUILT_IN
     preferred: str | None = None
@@ -176,7 +162,7 @@ def check(
     validated = validate(
         reading.tree, needs, needs.types[type_.name], broken=reading.broken, body=reading.body, limits=desk.limits
     )
-    if needs is not dialect and refusals(validated.findings):  # what is sent instead has the whole envelope
+    if needs is not dialect and refusals(validated.findings):  # the suggestion has the complete envelope
         validated = validate(reading.tree, dialect, type_, limits=desk.limits)._replace(findings=validated.findings)
     tree, misdelivery = validated.tree, desk.misdelivery
     authorised = [
@@ -198,7 +184,7 @@ def check(
 
 
 def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: CheckPolicy) -> Tree | None:
-    """The message with optional fields under the names that were meant, if that leaves nothing to refuse."""
+    """The message with misspelt optional fields renamed, if that leaves no refusal."""
 
     def renamed(value: Any, path: str) -> Any:
         if isinstance(value, list):
@@ -218,9 +204,9 @@ def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: Ch
 def _suggestion(
     reading: ParsedMessage, desk: CheckPolicy, hint: DetectionHint, asked: dict[str, str | None]
 ) -> CheckResult | None:
-    """Result for a text in which a type can be seen but that cannot be read: with the message to send instead.
+    """Result for a text that names a type but cannot be parsed, with the message to send instead.
 
-    The suggestion is certain only if the text leaves no doubt and the message then passes this very check.
+    The suggestion is a fix only if the repair is exact and the message then passes this check.
     """
     if TYPE not in reading.text.lower():
         return None
@@ -307,7 +293,7 @@ def _verdict(
 
 
 def _may_be_another_name(findings: tuple[Finding, ...]) -> bool:
-    """Was a field added that may be there under an unknown name?"""
+    """Whether a field was added that may be there under an unknown name."""
     added = any(item.code == "type-missing" or (item.code == "field-missing" and not item.nearest) for item in findings)
     return added and any(finding.code == "field-unknown" for finding in findings)
 

@@ -1,7 +1,7 @@
-"""Validation of single values.
+"""Validation of a message's fields.
 
-Every method returns the corrected value: a valid one unchanged, a certain fix in its place, or a marked blank where
-only the sender can know. `field_walker` handles objects and lists.
+Every method returns the corrected value: a valid one unchanged, a certain fix, or a marked blank where only the sender
+can know. Rules between fields are in `rules`.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class ValueChecker:
         found: object = None,
         nearest: str | None = None,
     ) -> None:
-        """Add a finding; above the limit only refusals, so that notes cannot hide them, and at most as many again."""
+        """Add a finding. Above the limit only refusals, at most as many again, so that notes cannot hide them."""
         if self.has_said_enough and (severity != "refusal" or self.is_full):
             return
         self.refused += severity == "refusal"
@@ -200,7 +200,7 @@ class ValueChecker:
         return value if severity == "warning" else self.blank(kind, path)
 
 
-_QUOTES = "\"'`“”‘’ "  # around a value that needs none
+_QUOTES = "\"'`“”‘’ "  # around a value
 
 _MOMENT_FLAWS: dict[str, tuple[str, str, Severity]] = {
     "malformed": ("timestamp-malformed", "Write the time as ISO 8601 with a zone.", "refusal"),
@@ -214,10 +214,10 @@ _SINGLE = (Text, OneOf, Integer, Number, Boolean, Timestamp)
 
 
 class FieldWalker(ValueChecker):
-    """One message being looked at, from the top down."""
+    """Validator of objects and lists, from the top down."""
 
     def is_broken_inside(self, path: str) -> bool:
-        """Is the text at fault here, or anywhere below?"""
+        """Whether a value here or below is malformed."""
         return any(within(broken, path) for broken in self.broken)
 
     def visit(self, value: Any, kind: Kind, path: str) -> Any:
@@ -267,11 +267,11 @@ class FieldWalker(ValueChecker):
             if spelt is not None:
                 fixed[name] = self.visit(tree[spelt], field.kind, at)
             elif at in self.broken:
-                fixed[name] = blank(field.kind)  # something was said about it already
+                fixed[name] = blank(field.kind)  # it has a finding already
             elif name in tree and not field.required:
                 wanted = expected(field.kind)
                 self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
-                if tree[name] == "":  # in front matter, where a value may have been lost
+                if tree[name] == "":  # front matter: the value may be lost
                     fixed[name] = self.blank(field.kind, at)
             elif field.required:
                 fixed[name] = self.missing(field.kind, at, name, null=name in tree)
@@ -279,17 +279,17 @@ class FieldWalker(ValueChecker):
         while noted < len(unknown) and not self.has_said_enough:
             self.unknown(unknown[noted], fields, tree, path)
             noted += 1
-        for name in unknown[noted:]:  # beyond the limit only what refuses the message
+        for name in unknown[noted:]:  # above the limit only refusals
             if type(tree[name]) is str and OPENING in tree[name]:
                 self.unknown(name, fields, tree, path)
-        if self.broken:  # what is broken could not be sent on
+        if self.broken:  # malformed values cannot be sent on
             unknown = [name for name in unknown if not self.is_broken_inside(join(path, name))]
         return _in_order_sent(fixed | {name: tree[name] for name in unknown}, tree)
 
     def other_spelling(
         self, name: str, field: Field, unknown: list[str], tree: Mapping[str, Any], path: str
     ) -> str | None:
-        """The key that was meant to be this field, taken off the list of unknown ones; None when there is none."""
+        """The unknown key that is meant as this field, removed from the list; None: there is none."""
         if field.later_spelling in unknown:
             unknown.remove(field.later_spelling)
             say = f"Read as {name}, its earlier name."
@@ -307,7 +307,7 @@ class FieldWalker(ValueChecker):
         return meant
 
     def said_twice(self, name: str, later: str, tree: Mapping[str, Any], path: str) -> None:
-        """Two names for one field: harmless while they agree."""
+        """Two names of one field are only a note if their values are equal."""
         same = tree[name] == tree[later]
         say = f"Give {name} once: {later} is another name for it."
         self.say("duplicate-key", join(path, later), say, "note" if same else "refusal", found=tree[later])
@@ -329,7 +329,7 @@ class FieldWalker(ValueChecker):
         meant = nearest(name, [field for field in fields if field not in tree])
         perhaps = f"; did you mean {meant}?" if meant else "."
         shown = scalars.shown(name, self.limits.found_characters_max)
-        say = f"{shown!r} is not a field of this type: it is kept and passed on{perhaps}"
+        say = f"{shown!r} is not a field of this type: it is passed on unchanged{perhaps}"
         self.say("field-unknown", join(path, name), say, "note", nearest=meant)
         if OPENING in scalars.flat(tree[name]):
             self.say("blank-left", join(path, name), "Fill in the blank, or take it out.", found=tree[name])
@@ -347,11 +347,11 @@ class FieldWalker(ValueChecker):
     def list(self, value: Any, kind: ListOf, item: Kind, path: str) -> Any:
         if isinstance(value, list):
             fixed: list[Any] = []
-            for index, one in enumerate(value):
+            for index, entry in enumerate(value):
                 if self.is_full:  # the rest is not validated
                     self.blanks.add(path)
                     return [*fixed, *value[index:]]
-                fixed.append(self.visit(one, item, join(path, index)))
+                fixed.append(self.visit(entry, item, join(path, index)))
             return fixed
         if scalars.fits(value, item) and scalars.is_one_item(value):
             say = "Put it in a list: this field takes several."
@@ -367,13 +367,13 @@ class FieldWalker(ValueChecker):
         if not isinstance(value, dict):
             return self.wrong_type(value, kind, path)
         fixed: Tree = {}
-        for key, one in value.items():
+        for key, entry in value.items():
             at = join(path, key)
             if is_blank(key):
                 self.say("blank-left", at, "Put a name in place of the blank.", found=key)
                 self.blanks.add(at)
             if at not in self.broken:
-                fixed[key] = one if self.is_full else self.visit(one, inner, at)
+                fixed[key] = entry if self.is_full else self.visit(entry, inner, at)
         if self.is_full:
             self.blanks.add(path)  # the rest was not validated
         return fixed
@@ -384,6 +384,6 @@ def _given(tree: Mapping[str, Any], name: str) -> bool:
 
 
 def _in_order_sent(fixed: Tree, sent: Mapping[str, Any]) -> Tree:
-    """Fields in the sender's order, so that a fixed message reads like the one that was sent."""
+    """Fields in the sender's order."""
     first = {name: fixed[name] for name in sent if name in fixed}
     return first if len(first) == len(fixed) else {**first, **fixed}

@@ -1,6 +1,7 @@
-"""Hard rules of a type: relations between its fields.
+"""Validation of a parsed message against its type: fields, defaults, hard rules, sections of a markdown body.
 
-A rule is skipped if one of its fields has a finding already, so that one mistake is reported once.
+A rule is skipped if one of its fields has a finding already, so that one mistake is reported once. `check` decides
+whether findings stop the message.
 """
 
 import re
@@ -20,28 +21,28 @@ TYPES_REMEMBERED_MAX = 1_000
 
 
 class CompiledRule(Record):
-    """An expression made ready: the places it speaks of, and a function of the message."""
+    """A compiled expression with the paths of its fields."""
 
-    places: tuple[str, ...]  # must not be in doubt themselves
-    looked_into: tuple[str, ...]  # nor anything inside them
+    places: tuple[str, ...]  # the rule is skipped if one of these has a finding
+    looked_into: tuple[str, ...]  # or a value inside one of these
     holds: Callable[[Tree], Any]
 
 
 class TypeRules(Record):
-    """All that relates the fields of one type of one dialect."""
+    """Compiled defaults, rules and sections of a type."""
 
     type: MessageType
     fillings: tuple[tuple[CompiledRule, tuple[str, ...], Any], ...]
     rules: tuple[tuple[CompiledRule, tuple[str, ...], HardRule], ...]
-    sections: tuple[tuple[str, tuple[str, ...], CompiledRule | None], ...]  # name, what counts as it, when it is needed
+    sections: tuple[tuple[str, tuple[str, ...], CompiledRule | None], ...]  # name, words, condition
 
 
 _REMEMBERED: dict[tuple[int, int], tuple[Dialect, TypeRules]] = {}
 
 
 def relations_of(dialect: Dialect, type_: MessageType) -> TypeRules:
-    """Made once for each type and remembered: expressions are parsed when a type is first met, not per message."""
-    key = (id(dialect), id(type_))  # the values are kept with the entry, so an id is never used again
+    """Compiled rules of a type, cached."""
+    key = (id(dialect), id(type_))  # the entry refers to both, so the ids stay unique
     found = _REMEMBERED.get(key)
     if found is None:
         if len(_REMEMBERED) >= TYPES_REMEMBERED_MAX:
@@ -76,12 +77,12 @@ def _place(steps: tuple[str, ...]) -> str:
 
 
 def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> None:
-    """Fill in what was left out, then hold the message to its rules. Findings and blanks go to the walk."""
+    """Fill in defaults, then apply the rules. Findings and blanks go to the walker."""
     relations = relations_of(dialect, type_)
     for relation, steps, value in relations.fillings:
         if _can_tell(walk, relation) and relation.holds(tree):
             set_path(tree, steps, value)
-            say = f"Read as {value}, which is what leaving it out means."
+            say = f"Read as {value}, the default."
             walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
     doubtful: list[tuple[tuple[str, ...], str]] = []
     for relation, steps, rule in relations.rules:
@@ -96,7 +97,7 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
 
 
 def sections_needed(walk: FieldWalker, tree: Tree, type_rules: TypeRules) -> dict[str, tuple[str, ...]]:
-    """Sections that this message needs beside the headings of its type, and what counts as each."""
+    """Sections that this message needs beside the headings of its type, and the words that count as each."""
     return {
         name: words
         for name, words, when in type_rules.sections
@@ -119,8 +120,8 @@ _BODY = "$.body"
 
 class ValidationResult(Record):
     findings: tuple[Finding, ...]
-    tree: Tree  # the message as it should be, perhaps with blanks
-    blanks: frozenset[str]  # the paths that only the sender can fill
+    tree: Tree  # corrected, perhaps with blanks
+    blanks: frozenset[str]  # paths that only the sender can fill in
 
 
 def validate(
@@ -132,7 +133,7 @@ def validate(
     body: str | None = None,
     limits: Limits = LIMITS,
 ) -> ValidationResult:
-    """Check a message against its type. `broken` are the paths about which something worse was said already."""
+    """Validate a message. `broken`: paths that have a refusal already."""
     walk = FieldWalker(limits, broken)
     tree, moved = laid_out(tree, dialect, type_)
     walk.findings += moved
@@ -146,7 +147,7 @@ def validate(
 def validate_envelope(
     tree: Tree, dialect: Dialect, *, broken: frozenset[str] = frozenset(), limits: Limits = LIMITS
 ) -> ValidationResult:
-    """Check what can be checked when the type is unknown: the envelope alone."""
+    """Validate the envelope of a message with an unknown type."""
     walk = FieldWalker(limits, broken)
     tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
     known = {name: tree[name] for name in tree if name in dialect.envelope}
@@ -156,11 +157,11 @@ def validate_envelope(
 
 
 _SENTENCE = r"\n|(?<=[.!?:]) "
-_MARKS = "#*_>-+ \t0123456789.)"  # before the words of a heading, an item or a label
+_MARKS = "#*_>-+ \t0123456789.)"  # before a heading, item or label
 
 
 def _sections(type_: MessageType, body: str, needed: Mapping[str, tuple[str, ...]]) -> list[Finding]:
-    prose = "".join(body.split("```")[::2])  # what stands in fences is not the message's own
+    prose = "".join(body.split("```")[::2])  # without code fences
     headings = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
     sentences = [line.lstrip(_MARKS).casefold() for line in re.split(_SENTENCE, prose)] if needed else []
     missing = [name for name in type_.headings if name.casefold() not in headings]

@@ -15,26 +15,26 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
 
-# quoted and block scalars are str; `key:` alone is Plain("")
+# Quoted and block scalars are str; `key:` alone is PlainScalar("").
 Value = PlainScalar | str | list["Value"] | dict[str, "Value"]
 
 
 class FrontMatter(NamedTuple):
-    """A message in two parts. With findings, the fields are what could be read all the same."""
+    """Fields and body. With findings, the fields are those that could be parsed."""
 
     fields: dict[str, Value]
-    body: str  # the markdown after the closing line, to the letter
+    body: str  # the markdown after the closing line
     findings: tuple[Finding, ...] = ()
 
 
-_LINES_LOOKED_AT = 5  # room for a comment or a stray line before the first field
-_CHARACTERS_LOOKED_AT = 2000  # so that asking at many places in a long text stays cheap
+_LINES_LOOKED_AT = 5  # comments or stray lines before the first field
+_CHARACTERS_LOOKED_AT = 2000  # bounds the cost at many positions of a long text
 
 
 def looks_like_front_matter(text: str) -> bool:
-    """Is the `---` at the top the start of front matter, and not a horizontal rule?
+    """Whether the `---` at the top starts front matter and is not a horizontal rule.
 
-    A rule is set off by a blank line, so a first field after a blank line counts only when a closing line follows.
+    A rule has a blank line after it, so a field after a blank line counts only if a closing line follows.
     """
     if not text.startswith("---"):
         return False
@@ -52,7 +52,7 @@ def looks_like_front_matter(text: str) -> bool:
 
 
 def read_front_matter(text: str, limits: Limits = LIMITS) -> FrontMatter:
-    """Split a text (no BOM, only LF) and read its fields. It never raises: what is wrong is a finding."""
+    """Split a text (no BOM, only LF) and parse its fields. It never raises; errors are findings."""
     first, _, rest = text.partition("\n")
     if not _is_fence(first):
         say = "Start the message with a line of only ---, then its fields, then another line of only ---."
@@ -63,9 +63,7 @@ def read_front_matter(text: str, limits: Limits = LIMITS) -> FrontMatter:
         return FrontMatter({}, rest, (Finding("front-matter-not-closed", "$", say, expected="---"),))
     front, body = text[len(first) + 1 : closing[0]], text[closing[1] :]
     if _is_longer_than(limits.front_matter_bytes_max, front):
-        say = (
-            f"Keep the front matter within {limits.front_matter_bytes_max} bytes; long text belongs in the body below."
-        )
+        say = f"Shorten the front matter to {limits.front_matter_bytes_max} bytes; long text belongs in the body below."
         return FrontMatter({}, body, (Finding("front-matter-too-large", "$", say),))
     fields = read_simple(front, limits.depth_max)
     if fields is not None:
@@ -79,7 +77,7 @@ def _is_fence(line: str) -> bool:
 
 
 def _closing_line(text: str, start: int) -> tuple[int, int] | None:
-    """Where the first fence after `start` begins, counting the line break before it, and where the body begins."""
+    """Start of the first fence after `start`, with the line break before it, and start of the body."""
     while (start := text.find("\n---", start)) >= 0:
         end = text.find("\n", start + 4)
         if end < 0:
@@ -91,34 +89,33 @@ def _closing_line(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _looks_like_field(line: str) -> bool:
-    if line.startswith(("type:", "- type:")):  # surely meant, though YAML reads it otherwise
+    if line.startswith(("type:", "- type:")):  # certainly meant, though YAML reads it otherwise
         return True
     key, colon, value = line.strip(" \t{").partition(":")
     return bool(colon) and (not value or value[0] in " \t") and " " not in key and _key(key) is not None
 
 
 def _is_longer_than(bytes_max: int, text: str) -> bool:
-    # A character takes four bytes at most, so nearly every text is known to fit without encoding it.
+    # At most four bytes per character: nearly every text fits without encoding it.
     return len(text) * 4 > bytes_max and len(text.encode("utf-8", "surrogatepass")) > bytes_max
 
 
-# The simple reader is made of string methods only. Regular expressions that say the same have to be compiled at every
-# cold start, which takes longer than reading the message, and they are slower on every line.
+# read_simple uses string methods: regular expressions are slower, and compiling them costs more than one message.
 
 _QUOTES = ("'", '"')
-_FLOW_INDICATORS = INDICATORS - {"-"}  # inside brackets we refuse them anywhere: simpler than YAML's rule, and safe
-_KEY_CHARACTERS_MAX = 128  # YAML wants a key and its colon within 1024 characters; nobody needs as many
+_FLOW_INDICATORS = INDICATORS - {"-"}  # not accepted inside brackets, which is stricter than YAML
+_KEY_CHARACTERS_MAX = 128  # YAML allows 1024
 
 
 def read_simple(front: str, depth_max: int = LIMITS.depth_max) -> dict[str, Value] | None:
-    """The fields, when every line is certain; None when any is wrong, or only unusual.
+    """The fields; None if any line is wrong or unusual.
 
-    Certain are block mappings and lists, a scalar on the line of its key or dash, and lists and mappings in brackets on
+    It accepts block mappings and lists, a scalar on the line of its key or dash, and lists and mappings in brackets on
     one line. `here` is the column of the innermost open `block`, `outer` has those around it, and `waiting` is the key
     of the line before, if its value may still follow.
     """
     lines = front.split("\n")
-    if not "".join(lines).isprintable():  # tabs, control characters, and what YAML 1.1 takes for a line break
+    if not "".join(lines).isprintable():  # tabs, control characters, line breaks of YAML 1.1
         return None
     root: dict[str, Value] = {}
     block: Any = root
@@ -163,7 +160,7 @@ def read_simple(front: str, depth_max: int = LIMITS.depth_max) -> dict[str, Valu
 
 
 def _entry(text: str) -> tuple[str | None, Value | None] | None:
-    """Key and value, or only a value; a key whose value is not on its line has None. None alone is uncertainty."""
+    """Key and value, or only a value; the value is None if it is not on this line. None alone: not accepted."""
     head, colon, tail = text.partition(":")
     if colon and (not tail or tail[0] == " "):
         key = head if head.isidentifier() and len(head) < _KEY_CHARACTERS_MAX else _key(head)
@@ -172,7 +169,7 @@ def _entry(text: str) -> tuple[str | None, Value | None] | None:
             if not tail or tail[0] == "#":
                 return key, None
             if tail[0] not in INDICATORS and ": " not in tail and " #" not in tail and tail[-1] != ":":
-                return key, PlainScalar(tail)  # the usual case, here because two calls less are a third of the time
+                return key, PlainScalar(tail)  # the usual case, without two more calls
             value = _value(tail)
             return None if value is None else (key, value)
     value = _value(text)
@@ -192,7 +189,7 @@ def _key(text: str) -> str | None:
 
 
 def _value(text: str) -> Value | None:
-    """A scalar, or a list or mapping in brackets. `text` has no blanks at its left."""
+    """A scalar, or a list or mapping in brackets, without leading blanks."""
     if text[:1] in _QUOTES:
         return _unquoted(text.rstrip(" "))
     if text[:1] in ("[", "{"):
@@ -202,7 +199,7 @@ def _value(text: str) -> Value | None:
 
 
 def _unquoted(text: str) -> str | None:
-    """What the quotes hold. A control character, which cannot be in the text, stands in for each pair already read."""
+    """The text in quotes. Control characters, which it cannot contain, replace escapes that are already parsed."""
     inner, quote = text[1:-1], text[0]
     if len(text) < 2 or text[-1] != quote:
         return None
@@ -217,7 +214,7 @@ def _unquoted(text: str) -> str | None:
 
 
 def _flow(text: str) -> Value | None:
-    """A list or mapping in brackets, one level deep. A comma in quotes breaks an item in two, and neither half fits."""
+    """A list or mapping in brackets, one level deep. One with a comma in quotes is not accepted."""
     is_list = text[0] == "["
     if text[-1] != ("]" if is_list else "}"):
         return None

@@ -31,8 +31,8 @@ class ParsedMessage(Record):
     tree: Tree = NO_TREE
     body: str | None = None  # the markdown under the front matter
     broken: frozenset[str] = frozenset()  # paths of malformed values
-    is_other_form: bool = False  # of a known type that is written in another form
-    needs: Dialect | None = None  # which fields are required, where the dialect has a flat form with fewer
+    is_other_form: bool = False  # a known type in the form of another dialect
+    needs: Dialect | None = None  # dialect with the required fields of a flat form
 
 
 NOTHING = Detection(None, None)
@@ -64,7 +64,7 @@ def read(
 
 
 def _without_decision_in_prose(reading: ParsedMessage) -> ParsedMessage:
-    """A message that decides something counts only on its own: in a text it may be an example, or a condition."""
+    """A decision in prose is refused: in a text it may be an example or a condition."""
     type_, kept = reading.told.type, [finding for finding in reading.findings if finding.code != "prose-removed"]
     if type_ is None or not type_.decides or len(kept) == len(reading.findings):
         return reading
@@ -82,7 +82,7 @@ _ENDS_READING = frozenset(
 
 
 class _ParseSteps(Record):
-    """Parser of one candidate: the dialects to try, and all that are known."""
+    """Parser of candidates: the dialects to try, and all known ones."""
 
     among: tuple[Dialect, ...]
     known: tuple[Dialect, ...]
@@ -110,7 +110,11 @@ class _ParseSteps(Record):
         inside = unboxed(value, self.is_ours)
         if inside is not None:
             value, found = inside
-            findings = (*findings, note("wrapper-removed", "What a tool put around the message was taken off."), *found)
+            findings = (
+                *findings,
+                note("wrapper-removed", "The wrapper of a tool around the message was removed."),
+                *found,
+            )
         return self.typed(value, None, "json", findings, candidate.text)
 
     def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
@@ -149,7 +153,7 @@ class _ParseSteps(Record):
         if detection.type is not None:
             named = {TYPE: detection.type.name}
             tree = tree | named if TYPE in tree else named | tree
-        # A key given twice with the same value leaves no doubt about it, but is refused like any other.
+        # A duplicate key is refused even with the same value.
         read = [
             item._replace(severity="refusal") if item.code == "duplicate-key" else item for item in (*found, *scanned)
         ]
@@ -184,7 +188,7 @@ def _with_type(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Tree, tuple[F
 
 
 def _visible_type(text: str, ladder: _ParseSteps) -> Finding | None:
-    """Finding on a text that is no message, though a type of ours can be seen in it."""
+    """Finding on a text that is not a message but names a known type."""
     if TYPE not in text.lower():
         return None
     from telex.dialects.parse.repair import visible_type
@@ -194,12 +198,12 @@ def _visible_type(text: str, ladder: _ParseSteps) -> Finding | None:
         return None
     if not any(named in dialect.types for dialect in ladder.of("json")):
         return _front_matter_missing(text)
-    say = f"Send the {named} as one JSON object: it can be seen in this text, but not read."
+    say = f"Send the {named} as one JSON object: this text names it but is not JSON."
     return Finding("not-json", ROOT, say, expected="a JSON object", found=text.strip()[:40])
 
 
 def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, ladder: _ParseSteps) -> ParsedMessage:
-    """Result for a text without a message: plain text, unless a type can be seen in it or a dialect is forced."""
+    """Result for a text without a message: plain text, unless it names a known type or a dialect is forced."""
     visible = _visible_type(text, ladder)
     if visible is not None:
         return ParsedMessage("unreadable", NOTHING, (*notes, visible), text)
@@ -236,10 +240,9 @@ def _json_scalar(text: str) -> Any:
 
 
 def _not_an_object(value: Any, severity: Literal["refusal", "warning"]) -> Finding:
-    kind = "a list" if isinstance(value, list) else "a single value"  # never nested deeply: it was read
+    kind = "a list" if isinstance(value, list) else "a single value"
     say = f"Send one JSON object with a type: {kind} is not a message."
     if severity == "warning":
         say = f"Read as plain text: {kind} is not a message. Send one JSON object with a type."
-    return Finding(
-        "not-an-object", ROOT, say, severity, expected="a JSON object", found=json.dumps(value, ensure_ascii=False)[:40]
-    )
+    found = json.dumps(value, ensure_ascii=False)[:40]
+    return Finding("not-an-object", ROOT, say, severity, expected="a JSON object", found=found)

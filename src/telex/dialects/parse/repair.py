@@ -1,9 +1,9 @@
-"""Relaxed JSON: the object that a malformed text spells, and whether the text leaves any doubt about it.
+"""Repair of a text that names a known type but cannot be parsed: the message that its sender should send instead.
 
-It reads what models write in place of JSON: comments, other quotes, keys without quotes, Python's literals, commas that
-are missing, line breaks and quotes inside a text. It never drops or moves anything but punctuation and comments: where
-that would not do, it stops, keeps what it has read so far, and the result is not exact. Linear in the length of the
-text, whatever the text, since a hub reads hostile ones in its event loop.
+Only the suggestion in a refusal comes from here; nothing of it is stored or acted on. `read_relaxed` parses what models
+write in place of JSON: comments, other quotes, keys without quotes, Python literals, missing commas, line breaks and
+quotes inside a text. It drops nothing but punctuation and comments; otherwise it stops, and the result is not exact.
+Its time is linear in the length of the text, since a hub parses hostile texts in its event loop.
 """
 
 import json
@@ -23,13 +23,13 @@ from telex.dialects.write import blank_for
 from telex.model.limits import Limits
 
 CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»", "＂": "＂"}
-_BLANK = r"(?:[\s\ufeff\u200b\u2060]|\\[nrt])"  # \n outside a text was meant as a line break
+_BLANK = r"(?:[\s\ufeff\u200b\u2060]|\\[nrt])"  # \n outside a text is a line break
 _GAP = re.compile(rf"(?:{_BLANK}|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|#[^\n]*+)*+")
 _APART = re.compile(r"[,;，\n]|\\n")
 _COLON = re.compile(r"[:：]|=>?")
 _WORD = re.compile(r"[^\s,:;=#/\\{}\[\]\"'`“”，：]+")
-_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")  # what may stand without quotes
-# Behind the quote that ends a text: punctuation, a comment, the end, or the next key or item where a comma is missing.
+_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")  # allowed without quotes
+# After the quote that ends a text: punctuation, a comment, the end, or the next key or item if a comma is missing.
 _NEXT = re.compile(
     rf"{_BLANK}*+(?:[,:;=}}\]，：]|//|/\*|#|\Z|[\"'“”][\w $.-]{{1,64}}+[\"'“”]\s*+[:：])"
     r"|[^\S\n]*+\n\s*+(?:[\"'“”]|[\w$-]{1,64}+\s*+[:：])"
@@ -43,12 +43,12 @@ IN_DOUBT = blank_for("what was meant; it could not be read to its end")
 
 class RelaxedJson(NamedTuple):
     value: Any
-    end: int  # where the value stops in the text
-    is_exact: bool  # every value occurs in the text as it was read, and nothing else does
+    end: int  # position after the value
+    is_exact: bool  # every value occurs in the text, and nothing else does
 
 
 def read_relaxed(text: str, start: int, depth_max: int) -> RelaxedJson:
-    """The value that starts here, as far as it can be read."""
+    """The value that starts here, as far as it can be parsed."""
     reader = _Reader(text, start, depth_max)
     value = reader.value(1)
     return RelaxedJson(value, reader.at, reader.is_exact)
@@ -60,7 +60,6 @@ class _Reader:
         self.is_exact = True
 
     def stop(self) -> None:
-        """What follows cannot be read, or is not there."""
         self.is_exact, self.at = False, len(self.text)
 
     def next_sign(self) -> str:
@@ -71,7 +70,7 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def next_item(self) -> str:
-        """The first sign of the next item. Where a comma is missing, the line has to end."""
+        """The first character of the next item. A missing comma needs a line end."""
         begin = self.at
         while (sign := self.next_sign()) and sign in ",;，":
             self.at += 1
@@ -143,7 +142,7 @@ class _Reader:
         return word
 
     def string(self, opening: str) -> str:
-        """A text in quotes. A quote inside it counts as text, if nothing follows that could follow the text."""
+        """A text in quotes. A quote inside it is text if what follows cannot follow the text."""
         closing, start, is_open = CLOSING[opening], self.at + 1, False
         scan, at = re.compile(rf"\\.|[{opening}{closing}]", re.DOTALL), self.at + 1
         while match := scan.search(self.text, at):
@@ -159,7 +158,7 @@ class _Reader:
         return self.unescaped(self.text[start : at - 1])
 
     def inner_quote(self, at: int, is_open: bool) -> bool:
-        """Whether a quotation inside the text is open behind this quote. Quotes that do not pair up leave doubt."""
+        """Whether a quotation inside the text is open after this quote. Unpaired quotes make the result inexact."""
         before, after = self.text[at - 1], self.text[at + 1 : at + 2]
         if self.text[at] in "'’" and before.isalnum() and after.isalnum():
             return is_open  # an apostrophe
@@ -174,7 +173,7 @@ class _Reader:
             escaped = match[1]
             if escaped is None:
                 return match[0] if match[0][0] == "\\" else json.dumps(match[0])[1:-1]
-            if escaped not in CLOSING:  # no escape of JSON's: a path of Windows, or a mark of markdown
+            if escaped not in CLOSING:  # not a JSON escape: a Windows path or markdown
                 self.is_exact = False
                 return json.dumps(match[0])[1:-1]
             return escaped
@@ -183,20 +182,20 @@ class _Reader:
         return text
 
 
-CHARACTERS_MAX = 20_000  # of a text that is repaired; a hub does this in its event loop
+CHARACTERS_MAX = 20_000  # longer texts are not repaired
 STARTS_MAX = 4  # braces at which the message may begin
-PLACES_MAX = 64  # at which a type is looked for
-NEAR = 2_000  # characters within which another field makes a message of it
+PLACES_MAX = 64  # searched for a type
+NEAR = 2_000  # characters around a type in which another field must be
 _QUOTE = r"(?:&(?:quot|apos|#\w{1,4});|[\\\s*_" + re.escape("".join(CLOSING)) + r"]){0,12}+"
 _AFTER_KEY = re.compile(_QUOTE + r"(?:[:：>|]|=>?)" + _QUOTE + r"([\w-]*)")
 _ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary", "role", "name", "id"})  # of tools
 _BRACE = re.compile(r"\{[^\w{}]{0,16}\Z")
-_KEY = re.compile(r"[\"'“”]\s*[:：]")  # outside the object there should be none
+_KEY = re.compile(r"[\"'“”]\s*[:：]")  # not allowed outside the object
 _GOES_ON = re.compile(rf"{_KEY.pattern}|\{{")
 
 
 class Repair(NamedTuple):
-    """The message that the text seems to be."""
+    """The probable message."""
 
     tree: Tree
     body: str | None
@@ -205,7 +204,7 @@ class Repair(NamedTuple):
 
 
 def visible_type(text: str, dialects: tuple[Dialect, ...]) -> str | None:
-    """The known type that the text names as a `type`, straight behind a brace or with another field of it near by."""
+    """The known type that the text names as a `type`, after a brace or with another of its fields nearby."""
     lowered = text.lower()
     for match in islice(re.finditer(r"(?<!\w)type(?!\w)", lowered), PLACES_MAX):
         given = _AFTER_KEY.match(text, match.end())
@@ -224,7 +223,7 @@ def _has_field(around: str, types: list[tuple[Dialect, MessageType]]) -> bool:
 
 
 def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair | None:
-    """What the text would be as a message of one of these dialects; None when no type of theirs can be seen."""
+    """The text as a message of one of these dialects; None: it names no type of them."""
     named = visible_type(text, dialects)
     if named is None:
         return None
@@ -241,18 +240,16 @@ def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair |
         return isinstance(tree, dict) and tree.get(TYPE) == named  # not one inside a text value of this one
 
     first = None
-    for found in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
-        if found.is_exact and is_sure:
-            return found._replace(advice=" ".join(advice))
-        first = first or found
-    return (
-        first._replace(is_exact=False, advice=" ".join(advice))
-        if first
-        else Repair({TYPE: named}, None, is_exact=False)
-    )
+    for repaired in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
+        if repaired.is_exact and is_sure:
+            return repaired._replace(advice=" ".join(advice))
+        first = first or repaired
+    if first is None:
+        return Repair({TYPE: named}, None, is_exact=False)
+    return first._replace(is_exact=False, advice=" ".join(advice))
 
 
-# --- what is done to the whole text ----------------------------------------------------------------------------------
+# --- changes to the complete text ------------------------------------------------------------------------------------
 
 
 def _without_quote_marks(text: str) -> str | None:
@@ -267,7 +264,7 @@ def _without_entities(text: str) -> str | None:
 
 
 def _without_escapes(text: str) -> str | None:
-    """The text in which every quote is escaped, as inside a JSON string whose own quotes are gone."""
+    """The text if every quote is escaped, as inside a JSON string without its outer quotes."""
     inside = text.strip().strip('"')
     if not re.search(r'\\"type\\"', inside) or re.search(r'(?<!\\)"', inside):
         return None
@@ -276,7 +273,7 @@ def _without_escapes(text: str) -> str | None:
 
 
 def _without_marks(text: str) -> str | None:
-    """Fields as a list or in bold, as in a markdown text."""
+    """Fields as a markdown list or in bold."""
     field = r"(?m)^[ \t]*(?:[-*•][ \t]+)?[*_`]{0,3}([\w.-]+)[*_`]{0,3}[ \t]*:[*_`]{0,3}[ \t]*"
     is_marked = re.search(r"(?m)^[ \t]*(?:[-*•][ \t]+|\*\*)[*_`]{0,3}type[*_`]{0,3}[ \t]*:", text)
     return re.sub(field, r"\1: ", text) if is_marked else None
@@ -296,7 +293,7 @@ IsOurs = Callable[[Any], bool]
 
 
 def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
-    """Objects of ours in the text, wherever they begin, also where the first brace is missing or each is doubled."""
+    """Objects with a known type in the text, also if the first brace is missing or each is doubled."""
     for source in _spellings(text):
         inside = None
         for count, brace in enumerate(re.finditer(r"\{", source)):
@@ -317,7 +314,7 @@ def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: 
 
 
 def _message_in(tree: Any, is_ours: IsOurs) -> Tree | None:
-    """The message that this is, or the one under its only key or in the envelope of a tool."""
+    """The message itself, or the one under its only key or in a tool's wrapper."""
     if not isinstance(tree, dict) or is_ours(tree):
         return tree if isinstance(tree, dict) else None
     boxed = {name: value for name, value in tree.items() if name not in _ON_BOXES}
@@ -342,7 +339,7 @@ def _having(tree: Tree, dialects: tuple[Dialect, ...]) -> list[Dialect]:
 
 
 def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
-    """The text as front matter: without its lines of ---, under a key, or for a type that is written as JSON."""
+    """The text as front matter: without its --- lines, under a key, or for a JSON type."""
     for fields, body in () if text.lstrip()[:1] in ("{", "[", '"') else _parts(text):
         for variant in dict.fromkeys((fields, _tidied(fields))):
             front = read_front_matter(f"---\n{variant}\n---\n", limits)
@@ -361,7 +358,7 @@ def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """The fields and the body, as they may be apart."""
+    """Possible splits into fields and body."""
     text = re.sub(rf"\A\s*?{_RULE}[ \t]*\n", "", text.lstrip("\n"))
     for rule in (rf"\n[ \t]*(?:{_RULE}|\.\.\.)[ \t]*(?:\n|\Z)", r"\n[ \t]*\n"):
         parts = re.split(rule, text, maxsplit=1)
@@ -370,12 +367,12 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     yield dedent(text), ""
 
 
-_RULE = r"(?:-{3,}|[–—]{1,3})"  # some editors make a dash of ---
+_RULE = r"(?:-{3,}|[–—]{1,3})"  # some editors turn --- into a dash
 _ODD_BLANKS = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 
 
 def _tidied(fields: str) -> str:
-    """The fields with other blanks and tabs as blanks where they indent or separate, and odd values in quotes."""
+    """The fields with tabs and other blanks replaced, and unusual values in quotes."""
     fields = re.sub(
         rf"(?m)^[ \t{_ODD_BLANKS}]+(?=- |[\w.-]+:)",
         lambda match: match[0].replace("\t", "  ").replace("\xa0", " "),
@@ -390,7 +387,7 @@ def _tidied(fields: str) -> str:
 
 
 def _json_values(tree: Tree, fields: Fields) -> Tree:
-    """The tree with numbers, truth values and nulls where the dialect says nothing of a value."""
+    """The tree with numbers, booleans and nulls where the dialect leaves a value open."""
     return {
         name: _json_value(value, fields[name].kind if name in fields else Anything()) for name, value in tree.items()
     }
