@@ -8,10 +8,9 @@ last of two equal keys, but each key and string has two marks, so a duplicate le
 Generated source has numbered attributes, numbered constants and integers, and no name or text of a dialect file.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import msgspec
@@ -22,12 +21,9 @@ from telex.dialects.rule_language import (
     Binary,
     Constant,
     FunctionCall,
-    Getter,
     Node,
     Not,
     Reference,
-    compared,
-    compile_rule,
     parse,
 )
 from telex.dialects.schema import (
@@ -176,15 +172,14 @@ class _UnusualError(Exception):
 
 
 def rule_source(node: Node, shape: StructLayout, dialect: Dialect, type_: MessageType, name: Name) -> str:
-    """The rule as a Python expression; an unusual one calls a compiled function.
+    """The rule as a Python expression. Messages with an unusual rule are left to `check`.
 
     A field that may be absent is tested first, since an absent field compares false with everything.
     """
     try:
         return _truth(node, _Fields(shape, dialect, type_), name)
     except _UnusualError:
-        rule = compile_rule(node, lambda field: _reach(shape, dialect.locate(type_, field)))
-        return f"{name(rule)}(m)"
+        return "True"
 
 
 class _Fields:
@@ -193,8 +188,8 @@ class _Fields:
     def __init__(self, shape: StructLayout, dialect: Dialect, type_: MessageType) -> None:
         self.shape, self.dialect, self.type = shape, dialect, type_
 
-    def find(self, name: str) -> tuple[str, bool]:
-        """The place of a field, and whether it may be absent."""
+    def find(self, name: str, *, is_present: bool = False) -> tuple[str, bool]:
+        """The place of a field, and whether it may be absent. `is_present`: its presence is tested before."""
         shape, fields, place = self.shape, self.dialect.fields_of(self.type), "m"
         steps = self.dialect.locate(self.type, name)
         for index, step in enumerate(steps):
@@ -203,7 +198,9 @@ class _Fields:
             place = "p" if place == "m" and step == self.dialect.payload else f"{place}.{attribute}"
             last = index + 1 == len(steps)
             if step.endswith("[]"):
-                return self._listed(shape, steps[index:], place, field)
+                if not (field.required or is_present):
+                    raise _UnusualError
+                return self._listed(shape, steps[index:], place), False
             if last:
                 return place, not field.required
             if not field.required or not isinstance(field.kind, Group):
@@ -219,11 +216,11 @@ class _Fields:
         return field
 
     @staticmethod
-    def _listed(shape: StructLayout, steps: tuple[str, ...], place: str, field: Field) -> tuple[str, bool]:
+    def _listed(shape: StructLayout, steps: tuple[str, ...], place: str) -> str:
         inner = shape.inner.get(steps[0].removesuffix("[]"))
-        if len(steps) != 2 or inner is None or steps[1] not in inner.attributes or not field.required:
+        if len(steps) != 2 or inner is None or steps[1] not in inner.attributes:
             raise _UnusualError
-        return f"[one.{inner.attributes[steps[1]]} for one in {place}]", False
+        return f"[item.{inner.attributes[steps[1]]} for item in {place}]"
 
 
 def _truth(node: Node, fields: _Fields, name: Name) -> str:
@@ -244,10 +241,22 @@ def _truth(node: Node, fields: _Fields, name: Name) -> str:
 
 
 def _if_present(here: str, node: Node, fields: _Fields) -> str:
-    """The condition, with a test that all compared fields are present; `len` and `has` accept absent ones."""
-    asked = [fields.find(reference) for reference in compared(node)]
-    present = [f"{place} is not UNSET" for place, absent in dict.fromkeys(asked) if absent]
-    return f"({' and '.join([*present, here])})"
+    """The condition, false if a field is absent; the length and count of an absent list are 0."""
+    places = dict.fromkeys(fields.find(name) for name in _needed(node))
+    return f"({' and '.join([*(f'{place} is not UNSET' for place, absent in places if absent), here])})"
+
+
+def _needed(node: Node) -> Iterator[str]:
+    """Fields without which the expression has no value."""
+    match node:
+        case Reference(name):
+            yield name
+        case Binary(_, left, right):
+            yield from _needed(left)
+            yield from _needed(right)
+        case FunctionCall("lower" | "overlap", arguments):
+            for argument in arguments:
+                yield from _needed(argument)
 
 
 def _value(node: Node, fields: _Fields, name: Name) -> str:
@@ -263,50 +272,13 @@ def _value(node: Node, fields: _Fields, name: Name) -> str:
             return f"(0 if {place} is UNSET else len({place}))" if absent else f"len({place})"
         case FunctionCall("has", (Reference(field),)):
             return f"({fields.find(field)[0]} is not UNSET)"
+        case FunctionCall("count", (Reference(field), Constant(value))):
+            place, absent = fields.find(field.partition("[]")[0])
+            counted = f"{fields.find(field, is_present=True)[0]}.count({name(value)})"
+            return f"(0 if {place} is UNSET else {counted})" if absent else counted
         case FunctionCall("lower", (Reference(field),)):
             return f"{fields.find(field)[0]}.casefold()"
     raise _UnusualError
-
-
-def _reach(shape: StructLayout, steps: tuple[str, ...]) -> Getter:
-    """Getter of a field of a decoded message; None if it is absent."""
-    attributes: list[str] = []
-    for index, step in enumerate(steps):
-        name, rest = step.removesuffix("[]"), steps[index + 1 :]
-        attributes.append(shape.attributes[name])
-        here = _or_none(attrgetter(".".join(attributes)))
-        if step.endswith("[]"):
-            if not rest:
-                return lambda message: list(here(message) or ())
-            each = _reach(shape.inner[name], rest)
-            return lambda message: [each(item) for item in here(message) or ()]
-        if name not in shape.inner:
-            return _inside(here, rest) if rest else here
-        shape = shape.inner[name]
-    return _or_none(attrgetter(".".join(attributes)))
-
-
-def _inside(whole: Getter, keys: tuple[str, ...]) -> Getter:
-    """Getter inside an object with open keys."""
-
-    def get(message: Any) -> Any:
-        value = whole(message)
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value
-
-    return get
-
-
-def _or_none(getter: Getter) -> Getter:
-    def get(message: Any) -> Any:
-        try:
-            value = getter(message)
-        except AttributeError:  # a part of the path is absent
-            return None
-        return None if value is UNSET else value
-
-    return get
 
 
 NOT_SO = -1_000_000_000  # makes the count of marks negative
