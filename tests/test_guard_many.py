@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from telex.model.contracts import ContractTerms, Grant, Plan, Revision
 from telex.surfaces.cli.guard_disk import LinkResolver
 from telex.validation.contracts import ContractScope, judge, judge_all
-from telex.validation.project_paths import normal, together
 from tests.proofs import proves
 from tests.test_patterns import PATHS, PATTERNS
 
@@ -41,13 +40,6 @@ def test_many_paths_are_judged_as_each_alone(plans: list[Plan], paths: list[str]
     resolve = {"link": "x", "a": None}.get if linked else None
     leads = (lambda path: resolve(path, path)) if resolve is not None else None
     assert judge_all(paths, scopes, leads) == [judge(path, scopes, leads) for path in paths]
-
-
-@given(SOME)
-def test_paths_that_are_plain_together_are_so_each(paths: list[str]) -> None:
-    if together(paths) is not None:
-        assert [normal(path) for path in paths] == paths
-    assert together([*paths, "a/b", "c"]) == (None if together(paths) is None else "/".join([*paths, "a/b", "c"]))
 
 
 @proves("guard/links")

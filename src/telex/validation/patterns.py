@@ -10,6 +10,7 @@ the whole check, and `a*a*a*b` as a regular expression may take exponential time
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from telex.validation.project_paths import SEPARATOR, folded
@@ -250,7 +251,12 @@ class PatternSet:
         self._paths: dict[str, Pattern] = {}  # by path from the root, without its last /
         self._by_name: dict[str, Pattern] = {}  # by name in any folder
         self._by_ending: dict[str, Pattern] = {}  # `*.py` in any folder
-        self._wild = [(known_texts(pattern), pattern) for pattern in patterns if not self._index(pattern)]
+        self._wild: dict[str, list[tuple[list[str], Pattern]]] = {}  # by the folder before the first wildcard
+        for pattern in patterns:
+            if not self._index(pattern):
+                literal = takewhile(lambda name: isinstance(name, str) and name != ANY_FOLDERS, pattern.names)
+                folder = SEPARATOR.join(map(str, literal))
+                self._wild.setdefault(folder, []).append((known_texts(pattern), pattern))
         self._folders: dict[str, Pattern | None] = {"": None}
 
     def _index(self, pattern: Pattern) -> bool:
@@ -273,12 +279,12 @@ class PatternSet:
     def cover(self, path: str, *, as_folder: bool = False) -> Pattern | None:
         """A pattern that covers this normalised path. `as_folder`: the path may be a folder."""
         folder, _, name = path.rpartition(SEPARATOR)
-        pattern = self.cover_below(folder)
+        pattern = self._cover_below(folder)
         if pattern is not None or not name:  # without a name it is the folder itself
             return pattern
         return self._cover_one(path, name, is_folder=as_folder)
 
-    def cover_below(self, folder: str) -> Pattern | None:
+    def _cover_below(self, folder: str) -> Pattern | None:
         """A pattern that covers everything in this folder."""
         if folder not in self._folders:
             if len(self._folders) > FOLDERS_MAX:
@@ -300,8 +306,9 @@ class PatternSet:
             if pattern is not None and (is_folder or not pattern.below_only):
                 return pattern
         given = path + SEPARATOR if is_folder else path
-        for texts, pattern in self._wild:  # of thousands of patterns few have all their texts in the path
-            if all(text in path for text in texts) and covers(pattern, given):
+        folders = [path[:end] for end, letter in enumerate(path) if letter == SEPARATOR]
+        for texts, pattern in chain.from_iterable(self._wild.get(folder, ()) for folder in ("", *folders)):
+            if all(text in path for text in texts) and covers(pattern, given):  # few patterns have all texts
                 return pattern
         return None
 
@@ -334,16 +341,11 @@ class ForbiddenPatterns:
             if (again := compiled(folded(pattern.text))) is not None
         ]
         self._blind = PatternSet(blind)
-        self._clues = [folded(max(known_texts(pattern), key=len, default="")) for pattern in (*blind, *choosing)]
 
     def cover(self, path: str) -> Pattern | None:
         """The pattern that covers it; a file in place of a forbidden folder is covered too."""
         pattern = self._blind.cover(folded(path), as_folder=True)
         return pattern or (self._exact.cover(path, as_folder=True) if self._exact is not None else None)
-
-    def spares(self, text: str) -> bool:
-        """Whether certainly no path in this plain, folded text is covered."""
-        return not any(clue in text for clue in self._clues)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ passes a `Resolver`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -70,13 +70,6 @@ def _is_plain(path: str) -> bool:
         and not ("./" in path or "//" in path or " /" in path or "~" in path or "\\" in path or ":" in path)
         and _DEVICE.search(path) is None
     )
-
-
-def together(paths: Sequence[str]) -> str | None:
-    """All paths as one text to search, if each is plain. The text is plain if and only if each path is, since what is
-    not allowed at either end of a path is not allowed beside a / either."""
-    text = SEPARATOR.join(paths)
-    return text if _is_plain(text) and max(map(len, paths)) <= PATH_CHARACTERS_MAX else None
 
 
 def _odd_text(path: str) -> InvalidPath | None:
