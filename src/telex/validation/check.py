@@ -8,7 +8,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from telex.dialects.parse.detect import DetectionHint, tell
+from telex.dialects.parse.detect import DetectionHint, detect
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Record, Text, Tree, get_path, kind_at
@@ -146,7 +146,7 @@ def check(
         raw = raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
     hint = DetectionHint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
-    dialect, type_ = reading.told.dialect, reading.told.type
+    dialect, type_ = reading.detection.dialect, reading.detection.type
     is_boxed = reading.outcome == "message" and TYPE not in reading.tree
     if reading.outcome == "unreadable" or reading.is_other_form or is_boxed:
         asked = {"as_role": as_role, "to_role": to_role, "as_name": as_name, "to_name": to_name}
@@ -173,7 +173,7 @@ def check(
     if len(unsigned) < len(authorised):  # with another sender the message may break a rule
         unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *authorised)
-    fixable = reading.told.certain and not refusals(unsigned)
+    fixable = reading.detection.certain and not refusals(unsigned)
     verdict = _verdict(reading, desk, findings, validated, fixable=fixable)
     meant = {
         finding.path: finding.nearest for finding in findings if finding.code == "field-unknown" and finding.nearest
@@ -194,7 +194,7 @@ def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: Ch
         places = ((name, join(path, name)) for name in value)
         return {meant.get(place, name): renamed(value[name], place) for name, place in places}
 
-    dialect, type_ = reading.told.dialect, reading.told.type
+    dialect, type_ = reading.detection.dialect, reading.detection.type
     assert dialect is not None, "it was validated"
     assert type_ is not None, "it was validated"
     again = validate(renamed(tree, ROOT), dialect, type_, body=reading.body, limits=desk.limits)
@@ -217,12 +217,12 @@ def _suggestion(
     repaired = repair(reading.text, among, desk.limits)
     if repaired is None:
         return None
-    told = tell(repaired.tree, tuple(one for one in among if repaired.tree[TYPE] in one.types), hint)
-    assert told.dialect is not None, "it has a known type"
-    assert told.type is not None, "it has a known type"
-    valued = validate(repaired.tree, told.dialect, told.type, body=repaired.body, limits=desk.limits)
-    text = write(told.dialect, valued.tree, repaired.body)
-    again = check(text, desk._replace(strict=True, forced=told.dialect), **asked)
+    detected = detect(repaired.tree, tuple(dialect for dialect in among if repaired.tree[TYPE] in dialect.types), hint)
+    assert detected.dialect is not None, "it has a known type"
+    assert detected.type is not None, "it has a known type"
+    valued = validate(repaired.tree, detected.dialect, detected.type, body=repaired.body, limits=desk.limits)
+    text = write(detected.dialect, valued.tree, repaired.body)
+    again = check(text, desk._replace(strict=True, forced=detected.dialect), **asked)
     doubts = [finding for finding in (*valued.findings, *again.findings) if finding.code == "field-unknown"]
     certain = repaired.is_exact and again.valid and not doubts and not refusals(valued.findings)
     findings = [_advised(finding, repaired.advice) for finding in reading.findings]
@@ -230,8 +230,8 @@ def _suggestion(
     verdict = _verdict(reading, desk, tuple(findings))
     return verdict._replace(
         outcome=verdict.outcome if verdict.valid else "unreadable",
-        dialect=verdict.dialect if verdict.valid else told.dialect,
-        type=None if verdict.valid else told.type.name,
+        dialect=verdict.dialect if verdict.valid else detected.dialect,
+        type=None if verdict.valid else detected.type.name,
         fixed=again.tree if certain else None,
         skeleton=None if certain else again.fixed or again.skeleton or again.tree,
         body=None if verdict.valid else repaired.body,
@@ -274,8 +274,8 @@ def _verdict(
         whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
         whole = whole and not _may_be_another_name(findings)
         fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
-    outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
-    is_text = reading.told.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
+    outcome, dialect, named = reading.outcome, reading.detection.dialect, reading.tree.get(TYPE)
+    is_text = reading.detection.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
     if is_text and outcome in ("message", "unreadable") and not stopped:
         outcome, dialect, named = "plain", PLAIN, None  # a lenient policy delivers it as plain text, with the findings
     return CheckResult(

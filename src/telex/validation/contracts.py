@@ -34,7 +34,7 @@ class ContractScope:
     """Paths that the latest contract of a plan allows, with later grants, as compiled patterns."""
 
     def __init__(self, plan: Plan) -> None:
-        assert plan.words is not None, "a plan without a contract says nothing about paths"
+        assert plan.words is not None, "a plan without a contract has no paths"
         self.plan = plan
         self._against = forbidding(plan.words.forbidden) if plan.words.forbidden else None
         self._allowed = allowing(plan.words.allowed)

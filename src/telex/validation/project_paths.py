@@ -94,7 +94,7 @@ def _odd_name(name: str) -> InvalidPath | None:
     if name[-1] in ". ":
         return InvalidPath("a name in it ends in a dot or a blank, which some systems drop")
     if "~" in name and _is_short_name(name):
-        return InvalidPath("it has a short name such as GIT~1, which stands for another file to some systems")
+        return InvalidPath("it has a short name such as GIT~1, another file's name on some systems")
     if _DEVICE.search(folded(name)) is not None:
         return InvalidPath(f"{name.partition('.')[0]} is a device to Windows, whatever its ending")
     return None

@@ -1,4 +1,4 @@
-"""signal-md 1.0: YAML front matter over a markdown body; the `signal` says what happens next without reading prose."""
+"""signal-md 1.0: YAML front matter over a markdown body; the `signal` routes the work."""
 
 import re
 from typing import Literal

@@ -53,14 +53,14 @@ def _critical_within(total: str) -> HardRule:
 
 
 def _critical_but(*results: str) -> HardRule:
-    said = " or ".join(results)
+    passed = " or ".join(results)
     return HardRule(
         code="critical-but-passed",
         broken_when=f"critical > 0 and result in {list(results)}",
         path="result",
-        say=f"Look again: {said} with a critical finding is rarely meant.",
+        say=f"Look again: {passed} with a critical finding is rarely meant.",
         severity="warning",
-        expected=f"no {said} while critical is above 0",
+        expected=f"no {passed} while critical is above 0",
     )
 
 

@@ -1,4 +1,4 @@
-"""vbw-handoff 1.0: flat JSON told apart by `type`; whatever is not JSON is plain markdown."""
+"""vbw-handoff 1.0: flat JSON with a `type`; other text is plain markdown."""
 
 from telex.dialects.schema import (
     COMPLETE_WITHOUT_COMMIT,

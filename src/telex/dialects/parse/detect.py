@@ -194,7 +194,7 @@ def wrapped(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Detection, Tree,
     return Detection(dialect, dialect.types[str(named)]), {**around, dialect.payload: inside}, dialect.flat.dialect
 
 
-def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
+def detect(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
     given = tree.get(TYPE)
     if isinstance(given, str) and given:
         exact = [(dialect, dialect.types[given]) for dialect in dialects if given in dialect.types]

@@ -332,7 +332,7 @@ class _Block:
 class _YamlState:
     """Fields and findings so far. Open blocks are a list and not calls, so that depth costs no stack.
 
-    Events are told apart by class name, since this module does not import PyYAML.
+    Events are matched by class name, since this module does not import PyYAML.
     """
 
     def __init__(self, limits: Limits) -> None:
