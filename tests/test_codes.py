@@ -180,8 +180,8 @@ SAY_CHARACTERS_MAX = 300
 # A sentence that asks for something has one of these in it. A note only tells what was done.
 ASKING = re.compile(
     r"\b(act|add|address|ask|begin|choose|close|come back|count|drop|encode|escalate|fill|flatten|free|give|indent|"
-    r"keep|leave|list|look|fix|move|name|nest|put|rename|say|send|set|shorten|show|sign|start|take|try again|upgrade|"
-    r"use|write|may send|is sent by)\b",
+    r"keep|leave|list|look|fix|move|name|nest|put|remove|rename|say|send|set|shorten|show|sign|start|take|try again|"
+    r"upgrade|use|write|may send|is sent by)\b",
     re.IGNORECASE,
 )
 
