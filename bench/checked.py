@@ -13,7 +13,7 @@ from telex.replay.reader import LogEntry, line_reader, of_store
 from telex.surfaces.cli.connection import opened_to_look
 from telex.surfaces.cli.files import pieces
 from telex.surfaces.cli.replay import GARBAGE_AFTER, JUDGED
-from telex.validation.fast_validator import FastValidator
+from telex.validation.compiled import FastValidator
 
 LINE_BYTES_MAX = 16_777_216
 

@@ -15,12 +15,11 @@ from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.dialects.rule_evaluation import get_path
 from telex.dialects.rule_language import compile_rule, parse
+from telex.dialects.schema import get_path
 from telex.model.limits import LIMITS
 from telex.validation.check import CheckPolicy, check
-from telex.validation.compiled import compile_dialect
-from telex.validation.fast_validator import FastValidator
+from telex.validation.compiled import FastValidator, compile_dialect
 
 ROUNDS = 101
 UNKNOWN_FIELDS = 100_000  # of nine bytes each, about as many as a message may have

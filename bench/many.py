@@ -10,7 +10,7 @@ from bench.measure import Line
 from bench.samples import messages
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.validation.fast_validator import FastValidator
+from telex.validation.compiled import FastValidator
 
 LINES = 100_000
 ROUNDS = 3

@@ -52,7 +52,7 @@ def _line(dialect: Dialect) -> Line:
 
 def _jobs(dialect: Dialect, raw: bytes) -> list[Job]:
     reading = read(raw, (dialect,), forced=dialect)
-    type_ = reading.told.type
+    type_ = reading.detection.type
     assert type_ is not None
     tree = parse_tree(raw, dialect, type_)
     header = header_of(tree, dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")

@@ -17,7 +17,7 @@ from bench.floors import entry
 from bench.measure import Line, micro, process_seconds
 from bench.old_store import made
 from bench.peers import outside
-from telex.client import run_sync
+from telex.bus import run_sync
 from telex.dialects.builtin.vbw_typed import (
     APPROVAL_REQUEST,
     APPROVAL_RESPONSE,

@@ -12,9 +12,8 @@ from copy import deepcopy
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from telex.dialects.front_matter_writer import write_front_matter
 from telex.dialects.schema import Dialect, Form, MessageType, OneOf, Text, Tree
-from telex.dialects.write import write
+from telex.dialects.write import write, write_front_matter
 from telex.validation.check import CheckPolicy, check
 from tests.damage import Place, Steps, places
 

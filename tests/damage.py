@@ -8,9 +8,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from telex.dialects import schema
-from telex.dialects.blanks import is_blank
 from telex.dialects.schema import Dialect, Field, Fields, Form, Kind, MessageType, Tree
-from telex.dialects.write import write
+from telex.dialects.write import is_blank, write
 from telex.model.limits import LIMITS
 from telex.model.text import join, path_of
 from telex.testing.strategies import bodies, messages

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator, OrchestratorRound
-from telex.client import SyncBus, run_sync
+from telex.client import SyncBus
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
 from telex.model.message import Message

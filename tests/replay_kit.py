@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from telex.dialects.schema import Tree
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.replay.reader import Line, LogEntry, of_store
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.surfaces.cli.main import main

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.errors import TelexError
 from telex.model.message import Delivery, Event, Lease, Message
 from telex.model.roster import Member

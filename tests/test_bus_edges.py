@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import telex
-from telex.client import SyncBus, run_sync
+from telex.bus import run_sync
+from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.delivery import lifecycle

@@ -48,7 +48,7 @@ def test_checking_one_message_imports_nothing_heavy(args: list[str], message: ob
     loaded = modules_loaded_by(*args, stdin=message)
     assert "telex.validation.check" in loaded
     assert loaded & HEAVY == set()
-    assert not {"telex.dialects.parse.repair", "telex.dialects.parse.relaxed_json", "html"} & loaded
+    assert not {"telex.dialects.parse.repair", "html"} & loaded
 
 
 def test_other_commands_import_only_what_they_need() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from telex.dialects.scalars import Flaw
 
 from telex import errors
 from telex.dialects.registry import BUILT_IN
+from telex.dialects.scalars import Flaw
 from telex.dialects.schema import Dialect, Form, MessageType
 from telex.dialects.write import write
 from telex.generate.codes import (
@@ -168,8 +168,8 @@ SAY_CHARACTERS_MAX = 300
 # A sentence that asks for something has one of these in it. A note only tells what was done.
 ASKING = re.compile(
     r"\b(act|add|address|ask|begin|choose|close|come back|count|drop|encode|escalate|fill|flatten|free|give|indent|"
-    r"keep|leave|list|look|fix|move|name|nest|put|rename|say|send|set|shorten|show|sign|start|take|try again|upgrade|"
-    r"use|write|may send|is sent by)\b",
+    r"keep|leave|list|look|fix|move|name|nest|put|remove|rename|say|send|set|shorten|show|sign|start|take|try again|"
+    r"upgrade|use|write|may send|is sent by)\b",
     re.IGNORECASE,
 )
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import SyncBus, run_sync
+from telex.client import SyncBus
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
 from telex.ports.store import EVERYTHING, events_with_messages

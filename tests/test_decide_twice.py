@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.context import TeamState
 from telex.bus.decision import Decision
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.model.limits import LIMITS
 from telex.ports.store import Store
 from telex.stores.memory import MemoryStore

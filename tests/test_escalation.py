@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.escalate import escalate_further, with_events
-from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.errors import TelexError
 from telex.model.roster import Member

@@ -9,7 +9,7 @@ from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import OneOf, Tree, walk_kinds
 from telex.model.text import folded, nearest
 from telex.validation.check import CheckPolicy, CheckResult, check
-from telex.validation.fast_validator import FastValidator
+from telex.validation.compiled import FastValidator
 from tests.cli_kit import process
 from tests.proofs import proves
 

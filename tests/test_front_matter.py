@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from telex.dialects.parse import yaml_fields
+from telex.dialects.parse import front_matter
 from telex.dialects.parse.front_matter import (
     FrontMatter,
-    PlainScalar,
     Value,
     looks_like_front_matter,
     read_front_matter,
     read_simple,
 )
+from telex.dialects.scalars import PlainScalar
 from telex.model.limits import LIMITS
 
 
@@ -24,7 +24,7 @@ def either_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """PyYAML comes with a parser in C on most machines, and with one in Python on all."""
     if not hasattr(yaml, request.param):
         pytest.skip(f"NOT CHECKED: this PyYAML has no {request.param}")
-    monkeypatch.setattr(yaml_fields, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(front_matter, "_LOADER", request.param)
 
 
 def read(front: str) -> FrontMatter:
@@ -48,22 +48,8 @@ def test_fields_and_body_come_apart() -> None:
 
 
 NOT_WHAT_THEY_SEEM = [
-    "no",
-    "on",
-    "off",
-    "y",
-    "true",
-    "null",
-    "~",
-    "12:30",
-    "010",
-    "0x1F",
-    "1_000",
-    "1e3",
-    ".inf",
-    "-1",
-    "=",
-]
+    "no", "on", "off", "y", "true", "null", "~", "12:30", "010", "0x1F", "1_000", "1e3", ".inf", "-1", "=",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("written", [*NOT_WHAT_THEY_SEEM, "2026-01-01", "2026-01-01T10:00:00Z"])
@@ -122,44 +108,28 @@ def test_a_text_without_front_matter_is_told_so() -> None:
     "front, expected",
     [
         ("a: !!python/object:os.system x", [("yaml-tag", "$.a")]),
-        ("a: !secret x\nb: ! y", [("yaml-tag", "$.a"), ("yaml-tag", "$.b")]),
-        ("a: !e!x y", [("yaml-tag", "$.a")]),
+        ("a: !secret x\nb: ! y", [("yaml-tag", "$.a"), ("yaml-tag", "$.b")]), ("a: !e!x y", [("yaml-tag", "$.a")]),
         ("a: &x 1\nb: *x", [("yaml-anchor", "$.a"), ("yaml-alias", "$.b")]),
-        ("b: *never_defined", [("yaml-alias", "$.b")]),
-        ("b: **bold**", [("yaml-alias", "$.b")]),
-        ("b: & c", [("yaml-anchor", "$.b")]),
-        ("a:\n  <<: {b: 1}\n  '<<': 2", [("yaml-merge-key", "$.a")]),
-        ("a: 1\nb: 2\na: 3", [("duplicate-key", "$.a")]),
-        ("a: 1\n'a': 2", [("duplicate-key", "$.a")]),
+        ("b: *never_defined", [("yaml-alias", "$.b")]), ("b: **bold**", [("yaml-alias", "$.b")]),
+        ("b: & c", [("yaml-anchor", "$.b")]), ("a:\n  <<: {b: 1}\n  '<<': 2", [("yaml-merge-key", "$.a")]),
+        ("a: 1\nb: 2\na: 3", [("duplicate-key", "$.a")]), ("a: 1\n'a': 2", [("duplicate-key", "$.a")]),
         ("a:\n  - b:\n      c: 1\n      c: 2", [("duplicate-key", "$.a[0].b.c")]),
         ("'odd key': {a: 1, a: 2}", [("duplicate-key", '$["odd key"].a')]),
         ("? [a, b]\n: c\nd: e", [("yaml-key-not-text", "$")]),
-        ("topic: {{topic}}", [("yaml-key-not-text", "$.topic")]),
-        ("a:\n\tb: 1", [("yaml-tab", "$.a")]),
-        ("\ta: 1", [("yaml-tab", "$")]),
-        ("a: Fix: the login", [("yaml-malformed", "$.a")]),
-        ("a: 1\nprose\nb: 2", [("yaml-malformed", "$")]),
-        ("a: @dev", [("yaml-malformed", "$.a")]),
-        ("a: `code`", [("yaml-malformed", "$.a")]),
-        ("a: [x\nb: y", [("yaml-malformed", "$.a")]),
-        ("a: {x: y\nb: z", [("yaml-malformed", "$.a")]),
-        ("a: 'never closed", [("yaml-malformed", "$.a")]),
-        ('a: "C:\\path"', [("yaml-malformed", "$.a")]),
-        ('a: "\\ud800"', [("yaml-malformed", "$.a")]),
-        ('a: "\\UFFFFFFFF"', [("yaml-malformed", "$.a")]),
-        ("a: - x", [("yaml-malformed", "$.a")]),
-        ('a: "x" y', [("yaml-malformed", "$.a")]),
-        ("a: 1\n  b: 2", [("yaml-malformed", "$")]),
-        ("a: 1\n...\nb: 2", [("yaml-malformed", "$")]),
-        ("a: 1\n--- b\n", [("yaml-many-documents", "$")]),
-        ("- a\n- b", [("front-matter-not-mapping", "$")]),
-        ("only text", [("front-matter-not-mapping", "$")]),
-        ("a:1\nb:2", [("front-matter-not-mapping", "$")]),
-        ("''", [("front-matter-not-mapping", "$")]),
-        ("a: b\x00c\nd: \x1b", [("control-character", "$")]),
-        ("a: \ud800", [("control-character", "$")]),
+        ("topic: {{topic}}", [("yaml-key-not-text", "$.topic")]), ("a:\n\tb: 1", [("yaml-tab", "$.a")]),
+        ("\ta: 1", [("yaml-tab", "$")]), ("a: Fix: the login", [("yaml-malformed", "$.a")]),
+        ("a: 1\nprose\nb: 2", [("yaml-malformed", "$")]), ("a: @dev", [("yaml-malformed", "$.a")]),
+        ("a: `code`", [("yaml-malformed", "$.a")]), ("a: [x\nb: y", [("yaml-malformed", "$.a")]),
+        ("a: {x: y\nb: z", [("yaml-malformed", "$.a")]), ("a: 'never closed", [("yaml-malformed", "$.a")]),
+        ('a: "C:\\path"', [("yaml-malformed", "$.a")]), ('a: "\\ud800"', [("yaml-malformed", "$.a")]),
+        ('a: "\\UFFFFFFFF"', [("yaml-malformed", "$.a")]), ("a: - x", [("yaml-malformed", "$.a")]),
+        ('a: "x" y', [("yaml-malformed", "$.a")]), ("a: 1\n  b: 2", [("yaml-malformed", "$")]),
+        ("a: 1\n...\nb: 2", [("yaml-malformed", "$")]), ("a: 1\n--- b\n", [("yaml-many-documents", "$")]),
+        ("- a\n- b", [("front-matter-not-mapping", "$")]), ("only text", [("front-matter-not-mapping", "$")]),
+        ("a:1\nb:2", [("front-matter-not-mapping", "$")]), ("''", [("front-matter-not-mapping", "$")]),
+        ("a: b\x00c\nd: \x1b", [("control-character", "$")]), ("a: \ud800", [("control-character", "$")]),
     ],
-)
+)  # fmt: skip
 def test_what_front_matter_may_not_hold_is_named_where_it_stands(front: str, expected: list[tuple[str, str]]) -> None:
     assert read_simple(front) is None
     assert findings(front) == expected
@@ -186,13 +156,11 @@ def test_an_alias_bomb_expands_to_nothing() -> None:
 @pytest.mark.parametrize(
     "front, place",
     [
-        ("a: 1\na: 2", "Line 3: given on line 2 already"),
-        ("a: Fix: b", "Line 2, column 7: "),
-        ("a:\n\tb: 1", "Line 3, column 1: "),
-        ("a: b\nc: 'open\nd: e", "Line 3, column 4: "),
-        ("a: b\nc: d\x07", "Line 3: take the control character U+0007 away"),
+        ("a: 1\na: 2", "Line 3: given on line 2 already"), ("a: Fix: b", "Line 2, column 7: "),
+        ("a:\n\tb: 1", "Line 3, column 1: "), ("a: b\nc: 'open\nd: e", "Line 3, column 4: "),
+        ("a: b\nc: d\x07", "Line 3: remove the control character U+0007"),
     ],
-)
+)  # fmt: skip
 def test_a_finding_gives_the_line_in_the_message(front: str, place: str) -> None:
     [finding] = read(front).findings
     assert finding.say.startswith(place)
@@ -234,15 +202,11 @@ def test_a_hostile_message_gets_no_endless_answer() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "---\ntype: approval\n---\n",
-        "--- \t\ntype:\n",
-        "---\n# a comment\ntype: approval",
-        "---\nstray line\n\ttype: approval\n",
-        '---\n"type": "approval"\n---\n',
-        "---\n{type: approval}\n---\n",
+        "---\ntype: approval\n---\n", "--- \t\ntype:\n", "---\n# a comment\ntype: approval",
+        "---\nstray line\n\ttype: approval\n", '---\n"type": "approval"\n---\n', "---\n{type: approval}\n---\n",
         "---\n\ntype: approval\n---\n",
     ],
-)
+)  # fmt: skip
 def test_front_matter_is_told_by_its_first_lines(text: str) -> None:
     assert looks_like_front_matter(text)
 
@@ -250,18 +214,12 @@ def test_front_matter_is_told_by_its_first_lines(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "---",
-        "---\n---\ntype: approval\n",
-        "---\n\nThe work is done.\n\n---\n",
-        "---\n\nSummary: all is well.\n",
-        "---\nHere is what I found: nothing\n",
-        "---\n## Result\nhttps://example.org\n",
-        "----\ntype: approval\n---\n",
-        "\n---\ntype: approval\n---\n",
+        "", "---", "---\n---\ntype: approval\n", "---\n\nThe work is done.\n\n---\n",
+        "---\n\nSummary: all is well.\n", "---\nHere is what I found: nothing\n",
+        "---\n## Result\nhttps://example.org\n", "----\ntype: approval\n---\n", "\n---\ntype: approval\n---\n",
         "type: approval\n---\n",
     ],
-)
+)  # fmt: skip
 def test_a_horizontal_rule_is_no_front_matter(text: str) -> None:
     assert not looks_like_front_matter(text)
 

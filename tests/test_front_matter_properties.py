@@ -14,9 +14,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from telex.dialects.front_matter_writer import write_front_matter
-from telex.dialects.parse.front_matter import PlainScalar, looks_like_front_matter, read_front_matter, read_simple
-from telex.dialects.parse.yaml_fields import read_events
+from telex.dialects.parse.front_matter import looks_like_front_matter, read_events, read_front_matter, read_simple
+from telex.dialects.scalars import PlainScalar
+from telex.dialects.write import write_front_matter
 from telex.model.limits import LIMITS
 
 LOADERS = [loader for name in ("CBaseLoader", "BaseLoader") if (loader := getattr(yaml, name, None))]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.context import TeamState
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE
 from telex.errors import StoreFull
 from telex.ports.bus import Receipt

@@ -22,7 +22,7 @@ from telex.dialects.schema import (
     one_of,
 )
 from telex.generate.json_schema import type_schema
-from telex.validation.fields import validate
+from telex.validation.rules import validate
 from tests.user_dialect import OWN
 
 

@@ -13,7 +13,7 @@ from telex.dialects.schema import Dialect, Field, Fields, MessageType, OneOf, wa
 from telex.generate.json_schema import dialect_schema, message_schema, type_schema
 from telex.model.finding import refusals
 from telex.validation.authorization import authorise_recipient, authorise_sender
-from telex.validation.fields import validate
+from telex.validation.rules import validate
 from tests.user_dialect import OWN
 
 DIALECTS = (*BUILT_IN, OWN)

@@ -20,7 +20,6 @@ from telex.surfaces.cli.guard import LinkResolver
 from telex.surfaces.cli.main import main
 from telex.validation.check import check
 from telex.validation.contracts import ContractScope, judge, judge_all
-from telex.validation.project_paths import normal, together
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, team
 from tests.cli_kit import Ran
 from tests.contract_team import answer, close, contract, granted, kept, report, send, told
@@ -292,7 +291,7 @@ def test_a_cold_guard_imports_only_what_it_needs(team: Team) -> None:
     assert done.returncode == 2
     loaded = set(done.stderr.split())
     assert (
-        loaded & (HEAVY | {"pathspec", "telex.bus.local", "telex.dialects.parse.reader", "telex.validation.fields"})
+        loaded & (HEAVY | {"pathspec", "telex.bus.local", "telex.dialects.parse.reader", "telex.validation.rules"})
         == set()
     )
 
@@ -344,13 +343,6 @@ def test_many_paths_are_judged_as_each_alone(plans: list[Plan], paths: list[str]
     resolve = {"link": "x", "a": None}.get if linked else None
     leads = (lambda path: resolve(path, path)) if resolve is not None else None
     assert judge_all(paths, scopes, leads) == [judge(path, scopes, leads) for path in paths]
-
-
-@given(SOME)
-def test_paths_that_are_plain_together_are_so_each(paths: list[str]) -> None:
-    if together(paths) is not None:
-        assert [normal(path) for path in paths] == paths
-    assert together([*paths, "a/b", "c"]) == (None if together(paths) is None else "/".join([*paths, "a/b", "c"]))
 
 
 @proves("guard/links")

@@ -42,42 +42,28 @@ def with_value(field: str, value: object) -> str:
 @pytest.mark.parametrize(
     "field, value, code",
     [
-        ("status", "COMPLETE", "not-one-of"),
-        ("status", "Complete", "not-one-of"),
-        ("status", " complete", "not-one-of"),
-        ("status", "compelte", "not-one-of"),
-        ("status", "done", "not-one-of"),
-        ("status", "", "not-one-of"),
+        ("status", "COMPLETE", "not-one-of"), ("status", "Complete", "not-one-of"),
+        ("status", " complete", "not-one-of"), ("status", "compelte", "not-one-of"),
+        ("status", "done", "not-one-of"), ("status", "", "not-one-of"),
         ("status", "complete|partial|failed", "placeholder-left"),
         ("status", "complete | partial", "placeholder-left"),
         ("status", "<complete|partial|failed>", "placeholder-left"),
-        ("type", "dev_progress|dev_blocker", "placeholder-left"),
-        ("type", "Execution-Update", "type-unknown"),
-        ("type", "", "type-missing"),
-        ("type", 7, "wrong-type"),
-        ("type", True, "wrong-type"),
-        ("type", [], "wrong-type"),
-        ("type", {}, "wrong-type"),
-        ("commit", "<fill: text>", "blank-left"),
+        ("type", "dev_progress|dev_blocker", "placeholder-left"), ("type", "Execution-Update", "type-unknown"),
+        ("type", "", "type-missing"), ("type", 7, "wrong-type"), ("type", True, "wrong-type"),
+        ("type", [], "wrong-type"), ("type", {}, "wrong-type"), ("commit", "<fill: text>", "blank-left"),
         ("timestamp", "2026-02-12T10:00:00", "timestamp-without-zone"),
         ("timestamp", "2026-02-12", "timestamp-without-time"),
         ("timestamp", "2026-02-30T10:00:00Z", "timestamp-impossible"),
         ("timestamp", "2026-13-01T10:00:00Z", "timestamp-impossible"),
         ("timestamp", "2026-02-12T25:00:00Z", "timestamp-impossible"),
         ("timestamp", "2026-02-12T10:00:00+25:00", "timestamp-impossible"),
-        ("timestamp", "yesterday", "timestamp-malformed"),
-        ("timestamp", "12/02/2026", "timestamp-malformed"),
-        ("timestamp", "٢٠٢٦-02-12T10:00:00Z", "timestamp-malformed"),
-        ("timestamp", 1770890400, "wrong-type"),
-        ("id", "a\u202eb", "not-printable"),
-        ("id", "", "out-of-range"),
-        ("id", "x" * 129, "out-of-range"),
-        ("phase", "one", "wrong-type"),
-        ("phase", -1, "out-of-range"),
-        ("files_modified", "src/a.py", "wrong-type"),
+        ("timestamp", "yesterday", "timestamp-malformed"), ("timestamp", "12/02/2026", "timestamp-malformed"),
+        ("timestamp", "٢٠٢٦-02-12T10:00:00Z", "timestamp-malformed"), ("timestamp", 1770890400, "wrong-type"),
+        ("id", "a\u202eb", "not-printable"), ("id", "", "out-of-range"), ("id", "x" * 129, "out-of-range"),
+        ("phase", "one", "wrong-type"), ("phase", -1, "out-of-range"), ("files_modified", "src/a.py", "wrong-type"),
         ("plan_id", "", "text-empty"),
     ],
-)
+)  # fmt: skip
 def test_a_value_that_is_nearly_right_gets_its_one_finding(field: str, value: object, code: str) -> None:
     assert codes(check(with_value(field, value))) == [code]
 
@@ -86,23 +72,9 @@ def test_a_value_that_is_nearly_right_gets_its_one_finding(field: str, value: ob
 
 
 # YAML 1.1, which many readers still follow, makes something else of each of these.
-OTHERWISE_READ = (
-    "no",
-    "on",
-    "yes",
-    "off",
-    "true",
-    "12:30",
-    "010",
-    "0x10",
-    "1_000",
-    "1e3",
-    "2026-01-01",
-    "-1",
+@pytest.mark.parametrize(
+    "written", ["no", "on", "yes", "off", "true", "12:30", "010", "0x10", "1_000", "1e3", "2026-01-01", "-1"]
 )
-
-
-@pytest.mark.parametrize("written", OTHERWISE_READ)
 def test_text_in_front_matter_is_never_made_into_something_else(written: str) -> None:
     checked = check(RESEARCH.replace("topic: mail services", f"topic: {written}"))
     assert (checked.valid, checked.tree["topic"], checked.findings) == (True, written, ())
@@ -111,24 +83,19 @@ def test_text_in_front_matter_is_never_made_into_something_else(written: str) ->
 @pytest.mark.parametrize(
     "found, instead, code",
     [
-        ("tier: 2", "tier: 010", "scalar-ambiguous"),
-        ("tier: 2", "tier: 12:30", "scalar-ambiguous"),
-        ("tier: 2", "tier: two", "wrong-type"),
-        ("tier: 2", 'tier: "2"', "wrong-type"),
-        ("tier: 2", "tier: 2.0", "wrong-type"),
-        ("tier: 2", "tier: 4", "out-of-range"),
-        ("tier: 2", "tier:", "field-missing"),
-        ("tier: 2", "tier: 2\ntier: 2", "duplicate-key"),
+        ("tier: 2", "tier: 010", "scalar-ambiguous"), ("tier: 2", "tier: 12:30", "scalar-ambiguous"),
+        ("tier: 2", "tier: two", "wrong-type"), ("tier: 2", 'tier: "2"', "wrong-type"),
+        ("tier: 2", "tier: 2.0", "wrong-type"), ("tier: 2", "tier: 4", "out-of-range"),
+        ("tier: 2", "tier:", "field-missing"), ("tier: 2", "tier: 2\ntier: 2", "duplicate-key"),
         ("tier: 2", "tier: !!int 2", "yaml-tag"),
         ("tier: 2", "tier: !!python/object/apply:os.system [ls]", "yaml-tag"),
-        ("tier: 2", "tier: &two 2", "yaml-anchor"),
-        ("tier: 2", "tier: *two", "yaml-alias"),
+        ("tier: 2", "tier: &two 2", "yaml-anchor"), ("tier: 2", "tier: *two", "yaml-alias"),
         ("research_needed: true", "research_needed: yes", "wrong-type"),
         ("research_needed: true", "research_needed: on", "wrong-type"),
         ("signal: triage_complete", "signal: TRIAGE_COMPLETE", "not-one-of"),
         ("signal: triage_complete", "signal: triage_complete|blocked", "placeholder-left"),
     ],
-)
+)  # fmt: skip
 def test_front_matter_that_two_readers_may_read_differently_is_refused(found: str, instead: str, code: str) -> None:
     assert found in TRIAGE
     refused = refusals(check(TRIAGE.replace(found, instead)).findings)
@@ -183,16 +150,13 @@ def test_a_message_is_found_in_what_was_put_around_it(text: str, expected: list[
 @pytest.mark.parametrize(
     "text",
     [
-        PROGRESS + PROGRESS,
-        f"{PROGRESS}\n{PROGRESS}",
-        f"{PROGRESS}\nand another:\n{PROGRESS}",
-        f"First:\n{PROGRESS}\nsecond:\n{PROGRESS}",
-        f"```json\n{PROGRESS}\n```\n\n```json\n{PROGRESS}\n```",
+        PROGRESS + PROGRESS, f"{PROGRESS}\n{PROGRESS}", f"{PROGRESS}\nand another:\n{PROGRESS}",
+        f"First:\n{PROGRESS}\nsecond:\n{PROGRESS}", f"```json\n{PROGRESS}\n```\n\n```json\n{PROGRESS}\n```",
         f"{PROGRESS}\n```json\n{PROGRESS}\n```",
         f"{TAG}{PROGRESS}</teammate-message>\n{TAG}{PROGRESS}</teammate-message>",
     ],
     ids=["glued", "lines", "prose between", "prose before each", "fences", "one in a fence", "tags"],
-)
+)  # fmt: skip
 def test_a_second_message_is_never_dropped_in_silence(text: str) -> None:
     checked = check(text)
     assert not checked.valid
@@ -203,54 +167,18 @@ def test_a_second_message_is_never_dropped_in_silence(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<teammate-message></teammate-message>",
-        "<teammate-message> \n </teammate-message>",
-        "<teammate-message/>",
-        "<teammate-message>",
-        "```\n```",
-        "```json\n\n```",
-        "---",
-        "---\n",
-        "---\n---\n",
-        "---\n# only a comment\n---\n",
-        "{",
-        "}",
-        "[",
-        '"',
-        "\\",
-        "{}",
-        "[]",
-        "[{}]",
-        '{"type": null}',
-        '{"type": []}',
-        '{"type": {}}',
-        '{"": ""}',
-        '{"type": "shutdown_request", "request_id": []}',
-        '[{"type": []}]',
-        'Look:\n```json\n{"type": []}\n```',
-        'Look:\n{"type": {}}',
-        "---\ntype: [a]\n---\n",
-        "---\ntype: {a: b}\n---\n",
-        "---\ntype:\n---\n",
-        "---\n? type\n---\n",
-        "\ufeff\ufeff{}",
-        "\u2028",
-        "\x1b[31mred\x1b[0m",
-        '{"type": "\\ud800"}',
-        '{"\\ud800": "\\udfff"}',
-        '{"type": 1e999}',
-        '{"type": -0}',
-        "1e999",
-        "NaN",
-        "-Infinity",
-        "9" * 5_000,
-        '{"type": "dev_progress", "x": ' + "[" * 500 + "]" * 500 + "}",
+        "<teammate-message></teammate-message>", "<teammate-message> \n </teammate-message>", "<teammate-message/>",
+        "<teammate-message>", "```\n```", "```json\n\n```", "---", "---\n", "---\n---\n",
+        "---\n# only a comment\n---\n", "{", "}", "[", '"', "\\", "{}", "[]", "[{}]", '{"type": null}',
+        '{"type": []}', '{"type": {}}', '{"": ""}', '{"type": "shutdown_request", "request_id": []}',
+        '[{"type": []}]', 'Look:\n```json\n{"type": []}\n```', 'Look:\n{"type": {}}', "---\ntype: [a]\n---\n",
+        "---\ntype: {a: b}\n---\n", "---\ntype:\n---\n", "---\n? type\n---\n", "\ufeff\ufeff{}", "\u2028",
+        "\x1b[31mred\x1b[0m", '{"type": "\\ud800"}', '{"\\ud800": "\\udfff"}', '{"type": 1e999}', '{"type": -0}',
+        "1e999", "NaN", "-Infinity", "9" * 5_000, '{"type": "dev_progress", "x": ' + "[" * 500 + "]" * 500 + "}",
         '{"type": "dev_progress", "concerns": ' + "[" * 900 + "]" * 900 + "}",
-        "[" * 900 + '{"type": "x"}' + "]" * 900,
-        "x" * 100_000 + "{" * 1_000,
-        "---\na: " + "[" * 5_000 + "\n---\n",
+        "[" * 900 + '{"type": "x"}' + "]" * 900, "x" * 100_000 + "{" * 1_000, "---\na: " + "[" * 5_000 + "\n---\n",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("forced", [None, "vbw-typed", "signal-md", "plain"])
 def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | None) -> None:
     for strict in (True, False):
@@ -361,19 +289,12 @@ def test_a_mebibyte_of_anything_is_answered(pile: str) -> None:
 
 
 FRONT = {
-    "brackets": "a: " + "[" * 60_000,
-    "braces": "a: " + "{" * 60_000,
-    "questions": "? " * 30_000,
-    "dashes": "a:\n  " + "- " * 30_000,
-    "tabs": "\t" * 60_000,
-    "quotes": 'a: "' + '\\"' * 30_000,
-    "colons": "a: " + ": " * 30_000,
-    "control characters": "a: " + "\x01" * 60_000,
-    "anchors": "\n".join(f"k{number}: &a{number} v" for number in range(4_000)),
-    "one field": "a: 1\n" * 12_000,
-    "stairs": "\n".join(" " * step + "a:" for step in range(340)),
-    "commas": "a: [" + "a," * 30_000 + "a]",
-}
+    "brackets": "a: " + "[" * 60_000, "braces": "a: " + "{" * 60_000, "questions": "? " * 30_000,
+    "dashes": "a:\n  " + "- " * 30_000, "tabs": "\t" * 60_000, "quotes": 'a: "' + '\\"' * 30_000,
+    "colons": "a: " + ": " * 30_000, "control characters": "a: " + "\x01" * 60_000,
+    "anchors": "\n".join(f"k{number}: &a{number} v" for number in range(4_000)), "one field": "a: 1\n" * 12_000,
+    "stairs": "\n".join(" " * step + "a:" for step in range(340)), "commas": "a: [" + "a," * 30_000 + "a]",
+}  # fmt: skip
 
 
 @pytest.mark.timeout(30)

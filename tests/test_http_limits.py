@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from telex.model.hub_limits import HUB_LIMITS, HubLimits
+from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, header, reply
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.tokens import TokenFile

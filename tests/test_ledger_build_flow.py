@@ -30,16 +30,12 @@ def base(field: str, *more: Any) -> Any:
     "field, values",
     [
         base("messageId", ["msg-123", "9f8b2c1e-5d7a-4f3b-9c6d-0a1b2c3d4e5f", "x" * 128]),
-        base("correlationId", ["t-1"]),
-        base("timestamp", ["2024-01-01T12:00:00Z", "2024-01-01T12:00:00.123+01:00"]),
+        base("correlationId", ["t-1"]), base("timestamp", ["2024-01-01T12:00:00Z", "2024-01-01T12:00:00.123+01:00"]),
         base("from", ["build orchestrator", "@agent-cto"]),
-        base("to", ["@agent-fullstack-developer", "build-orchestrator"]),
-        base("version", ["1.0"]),
-        base("replyTo", ["req-123"]),
-        base("broadcast", [False]),
-        base("event", [True, False]),
+        base("to", ["@agent-fullstack-developer", "build-orchestrator"]), base("version", ["1.0"]),
+        base("replyTo", ["req-123"]), base("broadcast", [False]), base("event", [True, False]),
     ],
-)
+)  # fmt: skip
 def test_a_base_field_takes_its_values_without_a_word(field: str, values: list[Any]) -> None:
     for value in values:
         assert flow(**{field: value}).findings == (), value
@@ -48,19 +44,14 @@ def test_a_base_field_takes_its_values_without_a_word(field: str, values: list[A
 @pytest.mark.parametrize(
     "field, value, code",
     [
-        base("messageId", "", "out-of-range"),
-        base("messageId", "x" * 129, "out-of-range"),
-        base("correlationId", ["t-1"], "wrong-type"),
-        base("timestamp", "noon", "timestamp-malformed"),
-        base("from", {"name": "cto"}, "wrong-type"),
-        base("to", ["cto", "dev"], "wrong-type"),
-        base("type", "STATUS", "type-unknown"),
-        base("version", "2.0", "not-one-of"),
-        base("replyTo", ["req-123"], "wrong-type"),
-        base("broadcast", "to all", "wrong-type"),
+        base("messageId", "", "out-of-range"), base("messageId", "x" * 129, "out-of-range"),
+        base("correlationId", ["t-1"], "wrong-type"), base("timestamp", "noon", "timestamp-malformed"),
+        base("from", {"name": "cto"}, "wrong-type"), base("to", ["cto", "dev"], "wrong-type"),
+        base("type", "STATUS", "type-unknown"), base("version", "2.0", "not-one-of"),
+        base("replyTo", ["req-123"], "wrong-type"), base("broadcast", "to all", "wrong-type"),
         base("event", 1, "wrong-type"),
     ],
-)
+)  # fmt: skip
 def test_a_base_field_with_another_value_is_refused_there(field: str, value: Any, code: str) -> None:
     assert (code, f"$.{field}") in refused(flow(**{field: value}))
 
@@ -93,15 +84,11 @@ def test_a_type_with_a_slip_in_it_is_refused_and_the_nearest_is_offered() -> Non
     "one, other, same",
     [
         ("build orchestrator", "build-orchestrator", True),
-        ("Build Orchestrator", "@agent-build-orchestrator", True),
-        ("@agent-cto", "CTO", True),
-        ("@Agent-cto", "cto", True),
-        (" cto ", "cto", True),
-        ("cto", "cto-2", False),
-        ("agent-cto", "cto", False),
+        ("Build Orchestrator", "@agent-build-orchestrator", True), ("@agent-cto", "CTO", True),
+        ("@Agent-cto", "cto", True), (" cto ", "cto", True), ("cto", "cto-2", False), ("agent-cto", "cto", False),
         ("build_orchestrator", "build-orchestrator", False),
     ],
-)
+)  # fmt: skip
 def test_names_compare_without_case_spaces_and_prefix(one: str, other: str, same: bool) -> None:
     assert same_name(one, other) is same_name(other, one) is same
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
+from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import Dialect, MessageType
-from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.validation.check import CheckPolicy, CheckResult, check

@@ -7,8 +7,7 @@ from html import escape
 
 import pytest
 
-from telex.dialects.parse.relaxed_json import read_relaxed
-from telex.dialects.parse.repair import CHARACTERS_MAX
+from telex.dialects.parse.repair import CHARACTERS_MAX, read_relaxed
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.write import write
 from telex.model.finding import refusals
@@ -291,26 +290,18 @@ def test_a_message_of_that_name_with_an_envelope_is_ours(type_: str) -> None:
 
 BLOCKER = json.loads(JSON)
 MALFORMED = {
-    "comment //": JSON.replace("{", "{ // mine", 1),
-    "comment /* */": JSON.replace("{", "{ /* mine */", 1),
-    "comment #": JSON.replace("{", "{ # mine", 1),
-    "single quotes": JSON.replace('"', "'"),
-    "smart quotes": re.sub(r'"(\w+)"', "“\\1”", JSON),
-    "missing first brace": JSON[1:],
-    "doubled braces": f"{{{JSON}}}",
-    "escaped quotes": json.dumps(JSON)[1:-1],
+    "comment //": JSON.replace("{", "{ // mine", 1), "comment /* */": JSON.replace("{", "{ /* mine */", 1),
+    "comment #": JSON.replace("{", "{ # mine", 1), "single quotes": JSON.replace('"', "'"),
+    "smart quotes": re.sub(r'"(\w+)"', "“\\1”", JSON), "missing first brace": JSON[1:],
+    "doubled braces": f"{{{JSON}}}", "escaped quotes": json.dumps(JSON)[1:-1],
     "tag on one line": f"<message>{json.dumps(BLOCKER)}</message>",
-    "backticks on one line": f"`{json.dumps(BLOCKER)}`",
-    "const m = …;": f"const m = {JSON};",
-    "HTML entities": escape(JSON),
-    "quoted": "\n".join(f"> {line}" for line in JSON.splitlines()),
+    "backticks on one line": f"`{json.dumps(BLOCKER)}`", "const m = …;": f"const m = {JSON};",
+    "HTML entities": escape(JSON), "quoted": "\n".join(f"> {line}" for line in JSON.splitlines()),
     "YAML": "type: dev_blocker\ntask: t\nplan_id: p\nblocker: b\nneeds: n\n",
-    "in a sentence": f"I sent {json.dumps(BLOCKER)} to you.",
-    "array of one": f"[{JSON}]",
-    "line breaks as \\n": JSON.replace("\n", "\\n"),
-    "under any key": f'{{"envelope": {JSON}}}',
+    "in a sentence": f"I sent {json.dumps(BLOCKER)} to you.", "array of one": f"[{JSON}]",
+    "line breaks as \\n": JSON.replace("\n", "\\n"), "under any key": f'{{"envelope": {JSON}}}',
     "tool call": json.dumps({"name": "send", "arguments": JSON}),
-}
+}  # fmt: skip
 
 
 @proves("common/reading/typed-or-plain")
@@ -357,14 +348,11 @@ def test_a_message_that_was_cut_off_anywhere_is_never_certain_and_is_fixed_in_on
 @pytest.mark.parametrize(
     "text",
     [
-        "The type dev_blocker is for what keeps you from going on.",
-        "type: of thing I like\ntask: none",
-        "Which type: dev_progress or dev_blocker?",
-        'The config has {"type": "object", "task": "string"} in it.',
-        "| type | task |\n|---|---|\n| dev_blocker | T1 |",
-        "{braces} begin this text",
+        "The type dev_blocker is for what keeps you from going on.", "type: of thing I like\ntask: none",
+        "Which type: dev_progress or dev_blocker?", 'The config has {"type": "object", "task": "string"} in it.',
+        "| type | task |\n|---|---|\n| dev_blocker | T1 |", "{braces} begin this text",
     ],
-)
+)  # fmt: skip
 def test_text_about_messages_is_plain_text(text: str) -> None:
     assert (check(text).outcome, check(text).findings) == ("plain", ())
 
@@ -377,23 +365,9 @@ def test_a_text_with_a_message_in_it_can_be_sent_as_plain_text(how: str) -> None
 
 
 HOSTILE = (
-    '"',
-    "'",
-    '\\"',
-    "{",
-    "[",
-    "/*",
-    '"a" ',
-    "“",
-    '"\\n',
-    "\n",
-    ": ",
-    '{"a":',
-    "> ",
-    "&quot;",
-    "type: approval\n",
+    '"', "'", '\\"', "{", "[", "/*", '"a" ', "“", '"\\n', "\n", ": ", '{"a":', "> ", "&quot;", "type: approval\n",
     '"a"1',
-)
+)  # fmt: skip
 
 
 @proves("common/reading/tolerant-is-linear")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.rule_evaluation import set_path
+from telex.dialects.schema import set_path
 from telex.model.contracts import ContractIndex
 from telex.model.finding import Finding
 from telex.model.roster import Member, Roster

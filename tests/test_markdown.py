@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.blanks import is_blank
 from telex.dialects.parse.reader import read
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Dialect, MessageType
-from telex.dialects.write import write
+from telex.dialects.write import is_blank, write
 from telex.translation.envelope import MessageHeader
 from telex.translation.markdown import ITEMS_MAX, TEXT_CHARACTERS_MAX, render
 from telex.validation.check import CheckPolicy, check

@@ -16,7 +16,8 @@ import apsw
 import pytest
 
 import telex
-from telex.client import SyncBus, run_sync
+from telex.bus import run_sync
+from telex.client import SyncBus
 from telex.config import Settings
 from telex.errors import StoreError, StoreTooNew
 from telex.stores.sqlite import connection

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.rule_evaluation import set_path
-from telex.dialects.schema import TYPE, Dialect, ListOf, MapOf, MessageType, Text, walk_kinds
+from telex.dialects.schema import TYPE, Dialect, ListOf, MapOf, MessageType, Text, set_path, walk_kinds
 from telex.dialects.write import write
 from telex.model.message import BRINGING
 from telex.ports.store import Query

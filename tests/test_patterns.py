@@ -8,8 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from telex.validation.pattern_set import PatternSet, allowing, forbidding
-from telex.validation.patterns import Name, compiled, covers, flaw, name_fits
+from telex.validation.patterns import Name, PatternSet, allowing, compiled, covers, flaw, forbidding, name_fits
 from tests.proofs import proves
 
 LETTERS = "ab.-"
@@ -84,22 +83,13 @@ def test_whatever_a_pattern_allows_it_forbids_too(pattern: str, path: str) -> No
 @pytest.mark.parametrize(
     "pattern, path, allows, forbids",
     [
-        ("src/", "src/a.py", True, True),
-        ("src/", "lib/src/a.py", False, True),
-        ("src", "src", True, True),
-        ("src/", "src", False, True),
-        (".env", "a/.env", False, True),
-        ("*.md", "a/b.md", True, True),
-        ("/src", "a/src", False, False),
-        ("a/b", "x/a/b", False, False),
-        ("!a", "!a", True, True),
-        ("#a", "#a", True, True),
-        ("src/*.py", "src/a/b.py", False, False),
-        ("src/**", "src/a/b.py", True, True),
-        ("./src//a/", "src/a/b", True, True),
-        ("src/  ", "src/a", True, True),
+        ("src/", "src/a.py", True, True), ("src/", "lib/src/a.py", False, True), ("src", "src", True, True),
+        ("src/", "src", False, True), (".env", "a/.env", False, True), ("*.md", "a/b.md", True, True),
+        ("/src", "a/src", False, False), ("a/b", "x/a/b", False, False), ("!a", "!a", True, True),
+        ("#a", "#a", True, True), ("src/*.py", "src/a/b.py", False, False), ("src/**", "src/a/b.py", True, True),
+        ("./src//a/", "src/a/b", True, True), ("src/  ", "src/a", True, True),
     ],
-)
+)  # fmt: skip
 def test_a_plain_name_is_allowed_at_the_root_and_forbidden_everywhere(
     pattern: str, path: str, allows: bool, forbids: bool
 ) -> None:

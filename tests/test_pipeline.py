@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator
-from telex.client import run_sync
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from telex.client import run_sync
+from telex.bus import run_sync
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.pipeline_team import Crew, but, crew, dispatches, result, smooth, text_of
 from tests.proofs import proves

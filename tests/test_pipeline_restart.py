@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator, OrchestratorRound
-from telex.client import SyncBus, run_sync
+from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.connection import connect
 from telex.dialects.registry import BUILT_IN

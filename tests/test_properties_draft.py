@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.draft import draft
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Tree
-from telex.dialects.write import write
+from telex.dialects.write import draft, write
 from telex.messages import python_name
 from telex.model.finding import refusals
 from telex.testing.strategies import messages

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.model.message import Event
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, events_with_messages

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.client import run_sync
+from telex.bus import run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.model.message import Event, Message, detail_of
 from telex.ports.store import Store

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.model.finding import refusals
 from telex.replay.reader import LogEntry, line_reader

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import telex
-from telex.bus import context
+from telex.bus import context, run_sync
 from telex.bus.local import LocalBus
-from telex.client import SyncBus, run_sync
+from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.delivery.validator_cache import OPENED_AFTER

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.bus import context as team_state
+from telex.bus import run_sync
 from telex.bus.context import TeamState
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.model.limits import LIMITS
 from telex.ports.store import Reads
 from telex.stores.sqlite.store import SqliteStore

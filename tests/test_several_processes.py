@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.model.message import Event, Message, detail_of
 from telex.model.roster import TELEX
 from telex.ports.store import EVERYTHING, events_with_messages

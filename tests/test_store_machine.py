@@ -14,7 +14,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from telex.client import run_sync
+from telex.bus import run_sync
 from telex.model.message import AT_ONCE, Lease, NewMessage
 from telex.model.text import digest_of
 from telex.ports.store import (

@@ -29,7 +29,7 @@ from telex.dialects.toml.fields import KINDS
 from telex.dialects.toml.loader import DIALECT_KEYS, TYPE_KEYS, declare, show
 from telex.dialects.toml.rules import KEYS as RULE_KEYS
 from telex.validation.authorization import authorise_recipient, authorise_sender
-from telex.validation.fields import validate
+from telex.validation.rules import validate
 
 DOCS = Path(__file__).parent.parent / "docs"
 TRAIN = (DOCS / "examples/release-train.toml").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from telex.config import load_file
-from telex.dialects.builtin.signal_md_1_1 import SIGNAL_MD_1_1
-from telex.dialects.builtin.vbw_typed_2_1 import VBW_TYPED_2_1
+from telex.dialects.builtin.signal_md import SIGNAL_MD_1_1
+from telex.dialects.builtin.vbw_typed import VBW_TYPED_2_1
 from telex.dialects.registry import BUILT_IN
 from telex.model.finding import refusals
 from telex.surfaces.cli.main import main

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import ANY, Dialect, Field, ListOf, MessageType, OneOf, kind_at
+from telex.dialects.schema import ANY, Dialect, Field, ListOf, MessageType, OneOf, get_path, kind_at, set_path
 from telex.dialects.write import write
 from telex.errors import TelexError
 from telex.model.finding import refusals

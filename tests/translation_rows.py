@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.dialects.field_access import set_path
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import Dialect
+from telex.dialects.schema import Dialect, set_path
 from telex.translation.mapping import TypeMapping
 from telex.translation.mapping_tables import rows_of
 from telex.translation.translate import FieldChange, NoCounterpart, header_of

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from telex.validation.check import CheckPolicy as CheckPolicy
     from telex.validation.check import CheckResult as CheckResult
     from telex.validation.check import check as check
-    from telex.validation.fast_validator import FastValidator as FastValidator
+    from telex.validation.compiled import FastValidator as FastValidator
 
 __version__ = "0.1.0"
 _HOMES = {
@@ -33,7 +33,7 @@ _HOMES = {
     "CheckResult": "telex.validation.check",
     "CheckPolicy": "telex.validation.check",
     "Dialect": "telex.dialects.schema",
-    "FastValidator": "telex.validation.fast_validator",
+    "FastValidator": "telex.validation.compiled",
     "Finding": "telex.model.finding",
     "Lease": "telex.model.message",
     "Receipt": "telex.ports.bus",

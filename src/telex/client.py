@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from telex.bus import iterate_sync
-from telex.bus import run_sync as run_sync  # for callers that run a bus by hand
 from telex.ports.bus import Bus
 
 VERBS = {name: verb for name, verb in vars(Bus).items() if not name.startswith("_")}

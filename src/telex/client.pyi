@@ -3,16 +3,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from telex.bus.local import LocalBus
-from telex.bus.run_sync import run_sync as run_sync
 from telex.model.contracts import PathVerdict
-from telex.model.delivery import Delivery
-from telex.model.escalation import Escalation
-from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.message import Lease, Message, NewMessage, Rendering
+from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.model.shutdown import ShutdownReport
-from telex.model.stall import Stall
+from telex.model.work import Escalation, ShutdownReport, Stall
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 

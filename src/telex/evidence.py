@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from telex.model.finding import Severity
-from telex.ports.evidence import Evidence, EvidenceResult
+from telex.ports.environment import Evidence, EvidenceResult
 
 CACHE_MAX = 1_024
 ANSWER_SECONDS = 3.0  # timeout of all git commands for one message

@@ -12,11 +12,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from telex.delivery.system_messages import format_timestamp
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import PRIORITIES
-from telex.model.digest import digest_of
-from telex.model.event import BRINGING, Event, detail_of
-from telex.model.message import Message, NewMessage
+from telex.model.message import BRINGING, Event, Message, NewMessage, detail_of
+from telex.model.text import digest_of
 
 VERSION = 1
 TEXT_CHARACTERS_MAX = 1_024  # no id, name or conversation is longer

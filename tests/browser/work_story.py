@@ -8,7 +8,6 @@ from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.connection import connect
-from telex.delivery.system_messages import format_timestamp
 from telex.dialects.builtin.vbw_typed import (
     APPROVAL_REQUEST,
     BLOCKER_REPORT,
@@ -16,6 +15,7 @@ from telex.dialects.builtin.vbw_typed import (
     PLAN_CONTRACT,
     SHUTDOWN_RESPONSE,
 )
+from telex.dialects.scalars import format_timestamp
 from tests.bus_team import flow, speech_of
 from tests.contract_team import typed
 

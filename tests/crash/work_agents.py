@@ -15,8 +15,9 @@ from random import Random
 
 import telex
 from telex.bus import context as team_state
+from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator
-from telex.client import SyncBus, run_sync
+from telex.client import SyncBus
 from telex.errors import LeaseLost, StoreError
 from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
 from telex.model.work import NO_SHUTDOWNS, ShutdownState

@@ -16,9 +16,9 @@ from random import Random
 from typing import Any
 
 import telex
-from telex.bus import context
+from telex.bus import context, run_sync
 from telex.bus.orchestrator import Orchestrator
-from telex.client import SyncBus, run_sync
+from telex.client import SyncBus
 from telex.stores.sqlite.reads import SqliteReads
 from telex.work.pipeline import OPEN
 from telex.work.snapshots import encode_state

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 from telex.bus.context import BusContext, Topics
 from telex.bus.work_rules import new_message_of, work_message_of
 from telex.delivery.routing import Route, inboxes_of
-from telex.delivery.system_messages import format_timestamp
 from telex.delivery.validator_cache import TypeTraits
-from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import Dialect, ListOf, MessageType, Text, Tree, get_path, kind_at, set_path
 from telex.dialects.write import write
 from telex.model.limits import Limits
 from telex.model.message import Delivery, Event, Message, NewMessage, WorkChange
@@ -28,8 +27,8 @@ from telex.model.work import NO_DEADLINE, Escalation, EscalationLevel, waits_for
 from telex.ports.store import PendingRequest, Reads, RequestQuery, Transaction, events_of, overdue_requests
 from telex.validation.authorization import normalised
 from telex.work import reducer
-from telex.work.compose import HeaderFields
 from telex.work.escalations import FOLDS, KIND, above, topic_of
+from telex.work.reducer import HeaderFields
 from telex.work.view import parse_tree, work_message_from_log
 
 Pending = list[tuple[PendingRequest, Message]]

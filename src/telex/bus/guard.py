@@ -17,14 +17,14 @@ from telex.ports.environment import Clock
 from telex.ports.store import Store, get_message
 from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
-from telex.validation.pattern_set import allowing
+from telex.validation.patterns import allowing
 from telex.validation.project_paths import Resolver, normal
 from telex.work.plan_checks import asking_type, sentence, sharing
 from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
 from telex.work.reducer import RuleContext
 
 if TYPE_CHECKING:
-    from telex.ports.evidence import Evidence, EvidenceResult
+    from telex.ports.environment import Evidence, EvidenceResult
     from telex.work.view import WorkMessage
 
 

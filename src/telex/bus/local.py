@@ -15,8 +15,7 @@ from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
-from telex.ports.clock import Clock
-from telex.ports.evidence import Evidence
+from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
     EVERYTHING,
     AppendResult,

@@ -130,7 +130,7 @@ class Sender:
     async def _evidence(self, prepared: PreparedSend) -> tuple[Finding, ...]:
         from telex.bus.guard import check_claims
         from telex.bus.work_rules import work_message_of
-        from telex.work.compose import HeaderFields
+        from telex.work.reducer import HeaderFields
         from telex.work.view import parse_tree
 
         traits, request, evidence = prepared.checked.traits, prepared.request, self._context.evidence
@@ -185,8 +185,7 @@ def fixed_text(result: CheckResult | None, dialect: Dialect | None) -> tuple[str
     tree = result.fixed if result.fixed is not None else result.skeleton
     if tree is None:
         return None, False
-    from telex.dialects.blanks import OPENING
-    from telex.dialects.write import write
+    from telex.dialects.write import OPENING, write
 
     text, certain = write(dialect, tree, result.body), result.fixed is not None
     if not certain and OPENING not in text and result.skeleton == result.tree:

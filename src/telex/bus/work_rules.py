@@ -163,8 +163,8 @@ def _warning(
     """With a draft of the answer."""
     import json
 
-    from telex.delivery.system_messages import format_timestamp
-    from telex.dialects.draft import draft
+    from telex.dialects.scalars import format_timestamp
+    from telex.dialects.write import draft
 
     dialect, type_ = context.type_that("stopped")
     if dialect is None or type_ is None:

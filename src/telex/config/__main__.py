@@ -16,8 +16,7 @@ from telex.config.settings import (
     example,
     number,
 )
-from telex.model.hub_limits import HUB_LIMITS
-from telex.model.limits import LIMITS
+from telex.model.limits import HUB_LIMITS, LIMITS
 
 _HEAD = """\
 # Settings

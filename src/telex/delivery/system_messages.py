@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from telex.dialects.registry import PLAIN
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import PRIORITIES, Dialect
-from telex.dialects.timestamps import format_timestamp as format_timestamp
 from telex.model.finding import Finding, refusals
 from telex.model.message import Message, NewMessage
 from telex.model.roster import TELEX

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from telex.client import SyncBus
 from telex.clock import SteadyClock
-from telex.delivery.system_messages import format_timestamp
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import Tree
 from telex.errors import StoreUnavailable
 from telex.messages import vbw_typed

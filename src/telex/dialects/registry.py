@@ -1,26 +1,23 @@
-"""Registry of the dialects and their versions, in the order in which ties are settled."""
+"""Registry of the built-in dialects and their versions."""
 
 from collections.abc import Iterable
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
-from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.signal_md_1_1 import SIGNAL_MD_1_1
+from telex.dialects.builtin.signal_md import SIGNAL_MD, SIGNAL_MD_1_1
 from telex.dialects.builtin.vbw_company import VBW_COMPANY
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
-from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.dialects.builtin.vbw_typed_2_1 import VBW_TYPED_2_1
+from telex.dialects.builtin.vbw_typed import VBW_TYPED, VBW_TYPED_2_1
 from telex.dialects.schema import Dialect
 from telex.model.roster import AT
 
-# The reading ladder: a full envelope says most, a flat message less, plain text nothing. Of the versions of a dialect
-# the default one comes first.
+# In the order of detection, which breaks ties: full envelopes, then flat messages; the default version first.
 BUILT_IN: tuple[Dialect, ...] = (VBW_TYPED, VBW_TYPED_2_1, BUILD_FLOW, VBW_HANDOFF, VBW_COMPANY, SIGNAL_MD)
 
-# Versions that are read only where they are named.
+# Versions that are used only where they are named.
 OTHER_VERSIONS: tuple[Dialect, ...] = (SIGNAL_MD_1_1,)
 VERSIONS = BUILT_IN + OTHER_VERSIONS
 
-# Dialects that are versions of one: `vbw@1.0` is the one with that version.
+# Several dialects under one name: `vbw@1.0` is the one with that version.
 FAMILIES: dict[str, tuple[str, ...]] = {"vbw": (VBW_TYPED.name, VBW_TYPED_2_1.name, VBW_HANDOFF.name)}
 
 PLAIN = Dialect(
@@ -34,7 +31,7 @@ PLAIN = Dialect(
 
 
 def by_name(name: str, dialects: tuple[Dialect, ...] = VERSIONS) -> Dialect | None:
-    """The dialect of that name: in its default version, or in the one behind an @."""
+    """The dialect of that name, in its default version or in the one after an @."""
     known = (*dialects, PLAIN)
     exact = (dialect for dialect in known if dialect.name == name)
     versions = (dialect for dialect in known if f"{dialect.base}{AT}{dialect.version}" == name)

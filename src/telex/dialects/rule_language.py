@@ -3,9 +3,9 @@
     checks.passed + checks.failed > checks.total
     status == 'PASSED' and ('FAILED' in gates[].status or failureCount > 0)
 
-A rule's text is parsed here into a tree of five node kinds and run by small functions: nothing of it ever reaches
-Python's own evaluator. A field that is absent compares false with everything, has length 0 and contains nothing,
-so a rule only speaks when what it speaks of is there.
+A rule is parsed into a tree of five node kinds and compiled to closures; nothing of it reaches Python's `eval`. An
+absent field compares false with everything, has length 0 and contains nothing, so a rule applies only to fields that
+are present.
 """
 
 import operator
@@ -13,17 +13,20 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-Value = Any
-Getter = Callable[[Any], Value]  # from a message to the value of one field, None when absent
-Resolve = Callable[[str], Getter]  # from a field's name in the rule to its getter
+from telex.dialects.scalars import parse_timestamp
+from telex.dialects.schema import Dialect, MessageType, Timestamp, Tree, get_path, kind_at
 
-LENGTH_MAX = 1_000  # characters; a longer rule wants to be two rules
+Value = Any
+Getter = Callable[[Any], Value]  # message → value of a field, None if absent
+Resolve = Callable[[str], Getter]  # name in the rule → getter
+
+LENGTH_MAX = 1_000  # characters
 DEPTH_MAX = 40
-PARTS_MAX = 150  # words and signs; a chain of sums is as deep as it is long, and running it must not be too deep
+PARTS_MAX = 150  # tokens; bounds the depth of evaluation
 
 
 class ExpressionError(ValueError):
-    """The text is not in the language. `position` is where reading stopped."""
+    """Syntax error at `position`."""
 
     def __init__(self, say: str, position: int) -> None:
         super().__init__(say)
@@ -35,7 +38,7 @@ class Constant(NamedTuple):
 
 
 class Reference(NamedTuple):
-    name: str  # dotted; a step that ends in [] stands for every item of a list
+    name: str  # dotted; a step that ends in [] is every item of a list
 
 
 class Not(NamedTuple):
@@ -55,13 +58,10 @@ class FunctionCall(NamedTuple):
 
 Node = Constant | Reference | Not | Binary | FunctionCall
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<number>-?\d+(?:\.\d+)?)
+_TOKEN = r"""(?x)\s*(?:(?P<number>-?\d+(?:\.\d+)?)
       | (?P<text>'[^']*'|"[^"]*")
       | (?P<name>[A-Za-z_][\w-]*(?:\[\])?(?:\.[A-Za-z_][\w-]*(?:\[\])?)*)
-      | (?P<sign>==|!=|<=|>=|[<>+\-(),\[\]]))""",
-    re.VERBOSE,
-)
+      | (?P<sign>==|!=|<=|>=|[<>+\-(),\[\]]))"""
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -76,25 +76,20 @@ _WORDS = {"and", "or", "not", "in", "true", "false"}
 
 
 def parse(text: str) -> Node:
-    """Read a rule.
-
-    Raises:
-        ExpressionError: the text is not in the language.
-    """
+    """Parse a rule, or raise ExpressionError."""
     if len(text) > LENGTH_MAX:
         raise ExpressionError(f"a rule has at most {LENGTH_MAX} characters", LENGTH_MAX)
     parser = _Parser(text)
     if len(parser.tokens) > PARTS_MAX:
-        raise ExpressionError(
-            f"the rule has more than {PARTS_MAX} words and signs: make it two rules", parser.tokens[PARTS_MAX][2]
-        )
+        say = f"the rule has more than {PARTS_MAX} words and signs: make it two rules"
+        raise ExpressionError(say, parser.tokens[PARTS_MAX][2])
     node = parser.either()
     parser.expect_end()
     return node
 
 
 def names(node: Node) -> Iterator[str]:
-    """Every field that the rule speaks of."""
+    """Every field in the rule."""
     if isinstance(node, Reference):
         yield node.name
     elif isinstance(node, Not):
@@ -108,8 +103,8 @@ def names(node: Node) -> Iterator[str]:
 
 
 def compared(node: Node) -> Iterator[str]:
-    """The fields whose values the rule looks at; of those under `len` and `has` it only asks whether they are there,
-    unless it compares their number with another field."""
+    """Fields whose values are compared. Under `len` and `has` only their presence counts, unless a length is compared
+    with another field."""
     if isinstance(node, FunctionCall) and node.function in ("len", "has"):
         return
     if isinstance(node, Binary) and node.operation in _COMPARISONS and not _has_constant(node):
@@ -142,7 +137,7 @@ class _Parser:
         return self.tokens.pop(0)
 
     def accept(self, *words: str) -> str | None:
-        """The next token if it is one of these words, and not a quoted text that looks like one."""
+        """The next token if it is one of these words and not a quoted text."""
         if self.tokens and self.tokens[0][0] != "text" and self.peek() in words:
             return self.take()[1]
         return None
@@ -241,9 +236,9 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    position, end = 0, len(text.rstrip())
+    position, end, token = 0, len(text.rstrip()), re.compile(_TOKEN)
     while position < end:
-        match = _TOKEN.match(text, position)
+        match = token.match(text, position)
         if match is None or match.lastgroup is None:
             raise ExpressionError(f"cannot read {text[position : position + 12]!r}", position)
         yield match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)
@@ -251,7 +246,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
 
 
 def compile_rule(node: Node, resolve: Resolve) -> Callable[[Any], Any]:
-    """A function from a message to the rule's value. How a field is reached is the caller's business."""
+    """The rule as a function of a message; `resolve` makes the getter of a field."""
     if isinstance(node, Constant):
         value = node.value
         return lambda message: value
@@ -274,13 +269,13 @@ def _binary(node: Binary, resolve: Resolve) -> Callable[[Any], Any]:
     if node.operation == "in":
         return lambda message: (value := left(message)) is not None and value in (right(message) or ())
     if isinstance(node.right, Constant) and node.operation == "==":
-        wanted = node.right.value  # the commonest rule by far, so it gets the shortest path
-        return lambda message: None if (one := left(message)) is None else one == wanted
+        wanted = node.right.value  # the most common rule
+        return lambda message: None if (value := left(message)) is None else value == wanted
     operate = _COMPARISONS.get(node.operation) or _SUMS[node.operation]
 
     def present(message: Any) -> Any:
-        one, other = left(message), right(message)
-        return None if one is None or other is None else operate(one, other)
+        value, other = left(message), right(message)
+        return None if value is None or other is None else operate(value, other)
 
     return present
 
@@ -297,3 +292,22 @@ def _call(function: str, arguments: list[Callable[[Any], Any]]) -> Callable[[Any
     if function == "count":
         return lambda message: (first(message) or []).count(second(message))
     return lambda message: bool(set(first(message) or ()) & set(second(message) or ()))
+
+
+def compile_for_tree(node: Node, dialect: Dialect, type_: MessageType) -> Callable[[Tree], Any]:
+    """The rule as a function of a parsed message; timestamps are compared as times."""
+    return compile_rule(node, lambda name: _getter(dialect, type_, name))
+
+
+def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
+    steps = dialect.locate(type_, name)
+    getter = get_path(steps)
+    field = kind_at(dialect.fields_of(type_), steps)
+    if field is None or not isinstance(field.kind, Timestamp):
+        return getter
+
+    def moment(tree: Any) -> Any:
+        written = getter(tree)
+        return parse_timestamp(written).at if isinstance(written, str) else None
+
+    return moment

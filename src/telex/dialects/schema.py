@@ -1,26 +1,25 @@
-"""Schema of a dialect: one definition, as data, from which everything else is generated.
+"""Schema of a dialect: envelope, message types, roles that may send and receive each, rules between fields.
 
-A dialect lists its envelope, its message types, who may send and receive each, and the rules that relate two fields.
-The validator, the compiled decoders, the role matrix, the JSON schemas, the docs page and the prompts are all derived
-from it, so they cannot disagree. It imports little, since each cold `telex check` loads it.
+The validator, the compiled decoders, the role matrix, JSON schemas, docs and prompts are generated from this data.
+Every cold `telex check` imports this module, so it imports little.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from telex.model.finding import Severity
 from telex.model.roster import AT
 
 Priority = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]
-PRIORITIES: tuple[Priority, ...] = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")  # first is first served
+PRIORITIES: tuple[Priority, ...] = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")  # highest first
 Form = Literal["json", "front-matter", "text"]
-Tree = dict[str, Any]  # a message as read: wire names, plain values
+Tree = dict[str, Any]  # a parsed message: wire names, plain values
 
 ANY = ("*",)  # every role of the dialect
 
 
 class Text(NamedTuple):
-    """A string. One that must say something is warned about when it is empty."""
+    """A string. An empty one is a warning unless `may_be_empty`."""
 
     may_be_empty: bool = False
     characters_max: int | None = None
@@ -38,21 +37,21 @@ class Number(NamedTuple):
 
 
 class Boolean(NamedTuple):
-    """True or false; the field's name says the rest."""
+    pass
 
 
 class OneOf(NamedTuple):
-    """One of these spellings, to the letter. A single value is a constant."""
+    """One of these strings. A single value is a constant."""
 
     values: tuple[str, ...]
 
 
 class Timestamp(NamedTuple):
-    """A point in time, ISO 8601 with a zone."""
+    """ISO 8601 with a zone."""
 
 
 class Anything(NamedTuple):
-    """Any value: the page leaves it open."""
+    """Any value."""
 
 
 class ListOf(NamedTuple):
@@ -60,13 +59,13 @@ class ListOf(NamedTuple):
 
 
 class MapOf(NamedTuple):
-    """An object whose keys the sender chooses."""
+    """An object with keys that the sender chooses."""
 
     value: "Kind"
 
 
 class Group(NamedTuple):
-    """An object with fields of its own."""
+    """An object with these fields."""
 
     fields: "Fields"
 
@@ -77,7 +76,7 @@ Kind = Text | Integer | Number | Boolean | OneOf | Timestamp | Anything | ListOf
 class Field(NamedTuple):
     kind: Kind
     required: bool = True
-    later_spelling: str | None = None  # another name this field is read under, with a note
+    later_spelling: str | None = None  # another accepted name, with a note
 
 
 Fields = Mapping[str, Field]
@@ -88,9 +87,13 @@ NO_SECTION_RULES: "Mapping[str, SectionRule]" = {}
 
 
 def fields(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Fields:
-    """The two columns of a dialect page's table, in its order."""
+    """Required and optional fields, as in the table of a dialect page."""
     both = {name: Field(kind) for name, kind in (required or {}).items()}
     return both | {name: Field(kind, required=False) for name, kind in (optional or {}).items()}
+
+
+def group(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Group:
+    return Group(fields(required, optional))
 
 
 def one_of(*values: str) -> OneOf:
@@ -98,21 +101,21 @@ def one_of(*values: str) -> OneOf:
 
 
 TEXT = Text()
-NOTE = Text(may_be_empty=True)  # text that may well have nothing to say
+NOTE = Text(may_be_empty=True)
 TEXTS = ListOf(TEXT)
 COUNT = Integer(at_least=0)
 BOOLEAN = Boolean()
 MOMENT = Timestamp()
-OPEN = MapOf(Anything())  # an object the page does not describe
+OPEN = MapOf(Anything())  # an object that the page does not define
 
 
 class HardRule(NamedTuple):
-    """What relates two fields. Names in `broken_when` are looked up in the type's own fields, then the envelope's."""
+    """A rule between fields. Names are looked up in the type's own fields, then in the envelope."""
 
     code: str
     broken_when: str  # an expression, see dialects/rule_language.py
     path: str  # the field to change, by name
-    say: str  # one sentence that tells the sender what to do
+    say: str  # one sentence: what the sender should do
     severity: Severity = "refusal"
     expected: str | None = None
 
@@ -127,38 +130,25 @@ COMPLETE_WITHOUT_COMMIT = HardRule(
 
 
 class FieldDefault(NamedTuple):
-    """A value that the page lets the sender leave out, and what it then is."""
+    """Default of an optional field."""
 
     path: str
-    when: str  # an expression; the first filling that holds is taken
+    when: str  # an expression; the first default that applies is used
     value: Any
 
 
 class SectionRule(NamedTuple):
-    """When a section of the body is required, and what counts as it beside its heading."""
+    """When a section of the body is required, and what counts as the section beside its heading."""
 
     words: tuple[str, ...] = ()  # a line or sentence that begins with one of these, or with the section's name
     when: str = ""  # an expression; empty: always
 
 
-# Actions and intents of messages that decide something: they count only when the whole text is that message.
-_DECIDING = frozenset(
-    {
-        "answer",
-        "assign",
-        "audit",
-        "close",
-        "commit",
-        "contract",
-        "dispatch",
-        "move",
-        "quality",
-        "release",
-        "review",
-        "stop",
-    }
-    | {"stopped", "verdict"}
-)
+# Actions and intents of messages that decide something: such a message counts only without other text around it.
+_DECIDING = frozenset({
+    "answer", "assign", "audit", "close", "commit", "contract", "dispatch", "move", "quality", "release", "review",
+    "stop", "stopped", "verdict",
+})  # fmt: skip
 
 
 NO_MAP: Mapping[str, Any] = {}
@@ -203,13 +193,13 @@ class MessageType(NamedTuple):
     receivers: tuple[str, ...]
     priority: Priority
     fields: Fields
-    example: Tree  # a whole message that passes with no finding
-    reply: str | None = None  # the type that answers this one
+    example: Tree  # a complete message without findings
+    reply: str | None = None  # type of the answer
     rules: tuple[HardRule, ...] = ()
     fillings: tuple[FieldDefault, ...] = ()
-    sections: tuple[str, ...] = ()  # parts that the page asks for in a markdown body
-    section_rules: Mapping[str, SectionRule] = NO_SECTION_RULES  # a section without one is a heading, in every message
-    body_purpose: str = ""  # what the page asks for in a markdown body, in words
+    sections: tuple[str, ...] = ()  # of a markdown body
+    section_rules: Mapping[str, SectionRule] = NO_SECTION_RULES  # without a rule: required as a heading
+    body_purpose: str = ""  # content of a markdown body, in words
     body_example: str = ""  # front matter only
     semantics: Semantics = NO_SEMANTICS
 
@@ -231,14 +221,14 @@ class MessageType(NamedTuple):
 
     @property
     def decides(self) -> bool:
-        """Is it more than a report: an approval, a verdict, a contract, a move, a commit, a shutdown, an assignment?"""
+        """Whether it is more than a report: an approval, a verdict, a contract, a commit, a shutdown, an assignment."""
         if self.action == "signal":
             return self.priority == "VALIDATION"  # the verdicts among the signals
         return not _DECIDING.isdisjoint((self.action, *self.semantics.intents))
 
 
 class EnvelopeFields(NamedTuple):
-    """Where the envelope keeps what the bus needs to know; None where the dialect has no such field."""
+    """Envelope fields that the bus needs; None: the dialect has no such field."""
 
     id: str | None = None
     correlation: str | None = None
@@ -247,32 +237,32 @@ class EnvelopeFields(NamedTuple):
     timestamp: str | None = None
     version: str | None = None
     reply_to: str | None = None
-    task: str | None = None  # within the type's own fields: what the message is about
+    task: str | None = None  # in the type's own fields: the topic
 
 
 class FlatForm(NamedTuple):
-    """Types that a dialect with a payload also reads without one, since other tools deliver them so."""
+    """Types that a dialect with a payload also accepts without one, as other tools deliver them."""
 
-    dialect: "Dialect"  # which fields they need, once they are wrapped
+    dialect: "Dialect"  # with the fields that they need once wrapped
     renamed: Mapping[str, Mapping[str, str]]  # type → name in the flat message → field
-    told_by: Mapping[str, tuple[str, ...]]  # type → fields without which it is no flat message
+    told_by: Mapping[str, tuple[str, ...]]  # type → fields that a flat message must have
 
 
 class Dialect(NamedTuple):
-    name: str  # with @ and its version, if that is not the default one
+    name: str  # with @ and its version, if not the default one
     version: str
     purpose: str
     form: Form
     roles: tuple[str, ...]
     types: Mapping[str, MessageType]
-    envelope: Fields = NO_FIELDS  # beside `type`, which every message has
-    payload: str | None = None  # the envelope's field that holds the type's own fields; None where they lie flat
+    envelope: Fields = NO_FIELDS  # without `type`, which every message has
+    payload: str | None = None  # field with the type's own fields; None: they are flat
     wire: EnvelopeFields = EnvelopeFields()
     rules: tuple[HardRule, ...] = ()  # of every type
-    addresses: Literal["roles", "names"] = "roles"  # what the sender and recipient fields hold
-    chain: Mapping[str, str] = NO_CHAIN  # who escalates to whom
-    extends: str | None = None  # the built-in dialect that a user's own, or another version, was built on
-    trades: Mapping[str, str] = NO_TRADES  # role → what it does, one of those in `intents`
+    addresses: Literal["roles", "names"] = "roles"  # content of the sender and recipient fields
+    chain: Mapping[str, str] = NO_CHAIN  # role → role that it escalates to
+    extends: str | None = None  # the dialect that this one is based on
+    trades: Mapping[str, str] = NO_TRADES  # role → what it does, see `intents`
     flat: FlatForm | None = None
 
     def __repr__(self) -> str:
@@ -289,7 +279,7 @@ class Dialect(NamedTuple):
 
     @property
     def stated_version(self) -> str:
-        """The version that its messages state, which may be that of the version it extends."""
+        """The version in its messages, which may be that of the dialect it extends."""
         field = self.envelope.get(self.wire.version or "")
         states = field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
         return self.version if not states or self.version in states else states[0]
@@ -300,15 +290,12 @@ class Dialect(NamedTuple):
         return self.name.replace(AT, "-")
 
     def fields_of(self, type_: MessageType) -> Fields:
-        """The whole message as one set of fields, `type` first, the way it stands on the wire."""
-        whole: dict[str, Field] = {TYPE: Field(OneOf((type_.name,)))}
-        whole |= self.envelope
-        if self.payload is None:
-            return whole | dict(type_.fields)
-        return whole | {self.payload: Field(Group(type_.fields))}
+        """All fields of a message, `type` first, as sent."""
+        own = type_.fields if self.payload is None else {self.payload: Field(Group(type_.fields))}
+        return {TYPE: Field(OneOf((type_.name,))), **self.envelope, **own}
 
     def locate(self, type_: MessageType, name: str) -> tuple[str, ...]:
-        """The path from the message's top to a field that a rule calls by its short name."""
+        """The path to a field that a rule names by its short name."""
         first, *rest = name.split(".")
         inside = self.payload is not None and first.removesuffix("[]") in type_.fields
         return (self.payload, first, *rest) if inside and self.payload else (first, *rest)
@@ -324,7 +311,7 @@ def types_by_name(*types: MessageType) -> dict[str, MessageType]:
 
 
 def has_to_be_chosen(kind: Kind) -> bool:
-    """Can nobody but the sender say what stands there? A text may be unknown and a list empty; a choice is neither."""
+    """Whether only the sender can choose the value. A text may be unknown and a list empty; a choice is neither."""
     match kind:
         case OneOf(values):
             return len(values) > 1
@@ -334,7 +321,7 @@ def has_to_be_chosen(kind: Kind) -> bool:
 
 
 def choices_of(kind: Kind) -> tuple[Any, ...] | None:
-    """All that may stand in a field of this kind, where that is a choice."""
+    """All values of a field of this kind, if it is a choice."""
     match kind:
         case OneOf(values):
             return values
@@ -344,7 +331,7 @@ def choices_of(kind: Kind) -> tuple[Any, ...] | None:
 
 
 def kind_at(all_fields: Fields, path: tuple[str, ...]) -> Field | None:
-    """The field a path leads to, through groups, maps and (marked []) lists; None when there is none."""
+    """The field at a path through groups, maps and lists (marked []); None: there is none."""
     field: Field | None = None
     inner: Fields | Kind = all_fields
     for step in path:
@@ -368,7 +355,7 @@ def kind_at(all_fields: Fields, path: tuple[str, ...]) -> Field | None:
 
 
 def walk_kinds(all_fields: Fields, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
-    """Every field at every depth, parents first; the items of a list under a step that ends in []."""
+    """Every field at every depth, parents first; list items under a step that ends in []."""
     for name, field in all_fields.items():
         yield (*path, name), field
         kind, step = field.kind, name
@@ -376,3 +363,30 @@ def walk_kinds(all_fields: Fields, path: tuple[str, ...] = ()) -> Iterator[tuple
             kind, step = kind.item, step + "[]"
         if isinstance(kind, Group):
             yield from walk_kinds(kind.fields, (*path, step))
+
+
+def get_path(steps: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Getter of a path: None if a part is absent, a list where a step ends in []."""
+    if len(steps) == 1 and not steps[0].endswith("[]"):
+        only = steps[0]
+        return lambda tree: tree.get(only)
+
+    def get(tree: Any) -> Any:
+        for index, step in enumerate(steps):
+            if not isinstance(tree, Mapping) or step.removesuffix("[]") not in tree:
+                return None
+            tree = tree[step.removesuffix("[]")]
+            if step.endswith("[]") and isinstance(tree, list):
+                inner = get_path(steps[index + 1 :]) if steps[index + 1 :] else None
+                return [inner(item) for item in tree] if inner else tree
+        return tree
+
+    return get
+
+
+def set_path(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
+    """Set a value, with the objects on its path."""
+    *parents, name = steps
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+    tree[name] = value

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 from telex import errors
 from telex.dialects.registry import VERSIONS, by_name
-from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import Dialect, HardRule, MessageType
+from telex.dialects.schema import Dialect, HardRule, MessageType, get_path, set_path
 from telex.dialects.write import write
 from telex.generate.tables import fenced
 from telex.model.finding import Finding, Severity

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from telex.dialects.intents import INTENTS, TRADES, Intent
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import PRIORITIES, Dialect
-from telex.model.delivery import MEANINGS, MOVES, STATES, State
-from telex.model.event import KINDS
+from telex.model.message import KINDS, MEANINGS, MOVES, STATES, State
 from telex.model.task_states import TASK_STATES, TaskStateMachine
-from telex.work.pipeline import diagram as pipeline
+from telex.work import pipeline
 
 # The reason of each move, for the diagram.
 MOVE_WORDS: dict[tuple[State, State], str] = {

@@ -12,7 +12,7 @@ from telex.dialects.registry import BUILT_IN, by_name, one_of_each
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree, choices_of
 from telex.dialects.write import write
 from telex.generate.tables import markdown_table
-from telex.model.dialect_version import AT
+from telex.model.roster import AT
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 

@@ -202,7 +202,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from telex.bus.local import LocalBus
-from telex.bus.run_sync import run_sync as run_sync
 {imports}
 
 VERBS: dict[str, Any]

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
-from telex.dialects.draft import draft
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import TYPE, Dialect, MessageType
+from telex.dialects.write import draft
 
 Builder = Callable[..., dict[str, Any]]
 

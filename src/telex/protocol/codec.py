@@ -56,9 +56,7 @@ def type_hints(of: Any) -> dict[str, Any]:
 def _late_names() -> dict[str, Any]:
     """Classes that `ports.bus` imports for type checkers only, to keep a cold start short."""
     from telex.model.contracts import PathVerdict
-    from telex.model.escalation import Escalation
-    from telex.model.shutdown import ShutdownReport
-    from telex.model.stall import Stall
+    from telex.model.work import Escalation, ShutdownReport, Stall
 
     return {kind.__name__: kind for kind in (PathVerdict, Escalation, ShutdownReport, Stall)}
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from telex.client import run_sync
+from telex.bus import run_sync
 from telex.model.message import Delivery, Event, Lease, NewMessage
 from telex.model.roster import Member
 from telex.model.text import digest_of

@@ -12,8 +12,8 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write

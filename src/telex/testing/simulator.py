@@ -18,8 +18,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
 
+from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.client import run_sync
 from telex.model.limits import Limits
 from telex.ports.store import Query, Store, events_with_messages
 from telex.stores.memory import MemoryStore

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from telex.model.event import Event
-from telex.model.message import WorkChange
+from telex.model.message import Event, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import (
     EVERYTHING,

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from telex.dialects import schema
-from telex.dialects.blanks import is_blank
-from telex.dialects.front_matter_writer import write_front_matter
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, names, parse
 from telex.dialects.schema import ANY, Dialect, Field, Form, Kind, MessageType, OneOf, Text, Tree
+from telex.dialects.write import is_blank, write_front_matter
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.validation.field_walker import FieldWalker
+from telex.validation.fields import FieldWalker
 from telex.validation.rules import relate
 
 __all__ = ["WireMessage", "bodies", "messages", "moments", "values", "wire"]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from telex.model.stall import Stall
+from telex.model.work import Stall
 from telex.ports.bus import MessageHistory
 from telex.trace.steps import SIGNS, Conversation, DeliveryOutcome, TraceMessage, TraceStep, conversation, lease_spans
 from telex.trace.text import REASON_MAX, TYPE_MAX, brief, cells, cut, folded, lasting, name_of, squeezed

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
-from telex.dialects.timestamps import format_timestamp
 from telex.validation.authorization import EVERYONE, normalised, same_name
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ new value and whether it can be restored, or None if the value does not fit.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import (
     NOTE,
     TEXT,
@@ -30,9 +31,8 @@ from telex.dialects.schema import (
     has_to_be_chosen,
     kind_at,
 )
-from telex.dialects.timestamps import parse_timestamp
-from telex.model.json_path import path_of
 from telex.model.limits import LIMITS
+from telex.model.text import path_of
 
 Told = tuple[Any, bool]
 Way = Callable[[Any], Told | None]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Semantics, kind_at
-from telex.model.json_path import path_of
+from telex.model.text import path_of
 from telex.translation.mapping import (
     UNSAID,
     Body,

@@ -10,12 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from telex.dialects.blanks import blank
-from telex.dialects.draft import draft, field_named
 from telex.dialects.schema import ANY, TYPE, Dialect, MessageType, OneOf, Text, Timestamp, Tree
-from telex.dialects.write import write
-from telex.model.escape import shown
+from telex.dialects.write import blank, draft, field_named, write
 from telex.model.roster import EVERYONE, TELEX
+from telex.model.text import shown
 from telex.translation.envelope import MessageHeader
 from telex.validation.authorization import has_no_words
 

@@ -7,11 +7,10 @@ not restorable) or lost; a field of the result is copied or invented.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from telex.dialects.field_access import get_path
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import ANY, Dialect, MessageType, Tree
-from telex.dialects.timestamps import parse_timestamp
+from telex.dialects.scalars import parse_timestamp, typed
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree, get_path
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
@@ -21,8 +20,7 @@ from telex.translation.mapping_tables import home_of, routes, why_not
 from telex.translation.planner import MappingPlan, make
 from telex.translation.render import tell
 from telex.validation.authorization import authorise_recipient, authorise_sender, normalised
-from telex.validation.fields import validate
-from telex.validation.scalars import typed
+from telex.validation.rules import validate
 
 __all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
 

@@ -4,8 +4,8 @@ The sender field of a message proves nothing. The surface that received the mess
 another name in the message is refused, and the authenticated sender must be among the type's senders.
 """
 
-from telex.dialects.blanks import is_blank
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.dialects.write import is_blank
 from telex.model.finding import Finding, Severity
 from telex.model.roster import AGENT, ALL_OF_ROLE, HUMAN, ONE_OF_ROLE
 from telex.model.text import ROOT, nearest, path_of
@@ -66,7 +66,7 @@ def authorise_recipient(
         findings.append(_may_not_receive(to_role, type_, ROOT, misdelivery))
     wanted, address = signed_as(dialect, to_role, to_name), named
     if named is not None and dialect.addresses == "names" and named.lower().startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
-        wanted, address = to_role, named.partition(":")[2]  # a role, whoever of it the message goes to
+        wanted, address = to_role, named.partition(":")[2]  # any agent of a role
     if wanted is not None and address is not None and address != EVERYONE and not same_name(address, wanted):
         say = f"Name {wanted} in the message, or send it to {named}: the two differ."
         path = path_of(dialect.wire.recipient or "")
@@ -112,11 +112,11 @@ def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:
 def _claim_differs(claimed: str | None, sender: str | None, dialect: Dialect) -> list[Finding]:
     if claimed is None or sender is None or same_name(claimed, sender):
         return []
-    say = f"Sign as {sender}: that is who is sending."
+    say = f"Sign as {sender}, the sender of this message."
     if dialect.addresses == "roles" and sender == AGENT:
         say = f"Give your role once, role {normalised(claimed)}: a message cannot claim it."
     elif dialect.addresses == "roles" and sender not in dialect.roles:
-        say = f"Ask somebody else to send it: {sender} is not a role of {dialect.name}."
+        say = f"Ask another agent to send it: {sender} is not a role of {dialect.name}."
     path = path_of(dialect.wire.sender or "")
     return [Finding("role-claim-differs", path, say, expected=sender, found=claimed, nearest=sender)]
 

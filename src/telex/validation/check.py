@@ -1,36 +1,97 @@
-"""Check of one message, from bytes to a result: parse, validate, authorise.
+"""Check of one message, from bytes to a result: parse, validate, authorise; and its envelope for the bus.
 
 A refusal is a value with findings. Strict and lenient policies report the same findings; they differ only in whether a
 refusal stops the message. Rules that need earlier messages (contracts, approvals, task states) are in `work`.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from telex.dialects.parse.detect import DetectionHint, tell
+from telex.dialects.parse.detect import DetectionHint, detect
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
+from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Text, Tree, get_path, kind_at
 from telex.model.finding import Finding, Severity, first_findings, refusals
 from telex.model.limits import LIMITS, Limits
 from telex.model.text import ROOT, join
 from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
-from telex.validation.fields import ValidationResult, validate, validate_envelope
+from telex.validation.rules import ValidationResult, validate, validate_envelope
+
+if TYPE_CHECKING:
+    from telex.validation.compiled import StructLayout
+
+
+class Envelope(NamedTuple):
+    id: str | None = None
+    correlation: str | None = None
+    reply_to: str | None = None
+    recipient: str | None = None
+
+
+NO_FACTS = Envelope()
+_TASK = "task"  # correlation of a message without one
+_WANTED = (*Envelope._fields, _TASK)
+
+
+def facts_in(tree: Tree, dialect: Dialect, type_: MessageType) -> Envelope:
+    """Envelope of a parsed message."""
+    found = {name: _text(get_path(path)(tree)) for name, path in paths_of(dialect, type_).items()}
+    return _facts([found.get(name) for name in _WANTED])
+
+
+def facts_in_envelope(tree: Tree, dialect: Dialect) -> Envelope:
+    """Envelope of a message with an unknown type, which is refused with its own id."""
+    places = {name: getattr(dialect.wire, name) for name in _WANTED}
+    return _facts([_text(tree.get(place)) if place in dialect.envelope else None for place in places.values()])
+
+
+def opener_of(dialect: Dialect, type_: MessageType, shape: "StructLayout") -> Callable[[Any], Envelope]:
+    """Getter of the envelope of a message that the compiled validator has decoded."""
+    paths = paths_of(dialect, type_)
+    get, new = attrgetter(*(attribute(paths.get(name), shape) for name in _WANTED)), tuple.__new__
+
+    def opened(message: Any) -> Envelope:
+        id_, correlation, reply_to, recipient, task = get(message)
+        # tuple.__new__ takes half the time of Envelope().
+        return new(Envelope, (id_ or None, correlation or task or None, reply_to or None, recipient or None))
+
+    return opened
+
+
+def attribute(path: tuple[str, ...] | None, shape: "StructLayout | None") -> str:
+    """Attribute path in the Structs; `__doc__`, which is None in all of them, for an absent field."""
+    if path is None or shape is None:
+        return "__doc__"
+    first, *rest = path
+    inner = "." + attribute(tuple(rest), shape.inner.get(first)) if rest else ""
+    return shape.attributes[first] + inner
+
+
+def _facts(found: Any) -> Envelope:
+    id_, correlation, reply_to, recipient, task = found
+    return Envelope(id_ or None, correlation or task or None, reply_to or None, recipient or None)
+
+
+def paths_of(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
+    """Path of each value. A field that is not text, as a user's dialect may have it, does not count."""
+    places, fields = {name: getattr(dialect.wire, name) for name in _WANTED}, dialect.fields_of(type_)
+    paths = {name: dialect.locate(type_, place) for name, place in places.items() if place is not None}
+    kinds = {name: field.kind for name, path in paths.items() if (field := kind_at(fields, path)) is not None}
+    return {name: path for name, path in paths.items() if isinstance(kinds.get(name), (Text, OneOf))}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
 
 # Refusals under a lenient policy too: there is no text to deliver, or it exceeds the size limit.
 NEVER_PASSED = frozenset({"too-large", "not-utf8", "nul-byte", "empty-message"})
 # Notes on repairs: with one of them the fixed form differs from the message as sent.
-REPAIRS = frozenset(
-    {
-        "byte-order-mark",
-        "carriage-returns",
-        "odd-blanks",
-        "wrapper-removed",
-        "fence-removed",
-        "prose-removed",
-        "later-spelling",
-        "default-filled",
-    }
-)
+REPAIRS = frozenset({
+    "byte-order-mark", "carriage-returns", "odd-blanks", "wrapper-removed", "fence-removed", "prose-removed",
+    "later-spelling", "default-filled",
+})  # fmt: skip
 # Refusals that leave open which part of the message is right.
 NOT_FIXABLE = frozenset(
     {"several-messages", "stray-brace", "too-deep", "field-unknown", "control-character", "yaml-merge-key"}
@@ -38,7 +99,7 @@ NOT_FIXABLE = frozenset(
 
 
 class CheckPolicy(NamedTuple):
-    """A team's check settings: its dialects, which one wins a tie, and what stops a message."""
+    """A team's check settings: its dialects, the preferred one, and what stops a message."""
 
     dialects: tuple[Dialect, ...] = BUILT_IN
     preferred: str | None = None
@@ -85,7 +146,7 @@ def check(
         raw = raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
     hint = DetectionHint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
-    dialect, type_ = reading.told.dialect, reading.told.type
+    dialect, type_ = reading.detection.dialect, reading.detection.type
     is_boxed = reading.outcome == "message" and TYPE not in reading.tree
     if reading.outcome == "unreadable" or reading.is_other_form or is_boxed:
         asked = {"as_role": as_role, "to_role": to_role, "as_name": as_name, "to_name": to_name}
@@ -101,7 +162,7 @@ def check(
     validated = validate(
         reading.tree, needs, needs.types[type_.name], broken=reading.broken, body=reading.body, limits=desk.limits
     )
-    if needs is not dialect and refusals(validated.findings):  # what is sent instead has the whole envelope
+    if needs is not dialect and refusals(validated.findings):  # the suggestion has the complete envelope
         validated = validate(reading.tree, dialect, type_, limits=desk.limits)._replace(findings=validated.findings)
     tree, misdelivery = validated.tree, desk.misdelivery
     authorised = [
@@ -112,7 +173,7 @@ def check(
     if len(unsigned) < len(authorised):  # with another sender the message may break a rule
         unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *authorised)
-    fixable = reading.told.certain and not refusals(unsigned)
+    fixable = reading.detection.certain and not refusals(unsigned)
     verdict = _verdict(reading, desk, findings, validated, fixable=fixable)
     meant = {
         finding.path: finding.nearest for finding in findings if finding.code == "field-unknown" and finding.nearest
@@ -123,7 +184,7 @@ def check(
 
 
 def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: CheckPolicy) -> Tree | None:
-    """The message with optional fields under the names that were meant, if that leaves nothing to refuse."""
+    """The message with misspelt optional fields renamed, if that leaves no refusal."""
 
     def renamed(value: Any, path: str) -> Any:
         if isinstance(value, list):
@@ -133,7 +194,7 @@ def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: Ch
         places = ((name, join(path, name)) for name in value)
         return {meant.get(place, name): renamed(value[name], place) for name, place in places}
 
-    dialect, type_ = reading.told.dialect, reading.told.type
+    dialect, type_ = reading.detection.dialect, reading.detection.type
     assert dialect is not None, "it was validated"
     assert type_ is not None, "it was validated"
     again = validate(renamed(tree, ROOT), dialect, type_, body=reading.body, limits=desk.limits)
@@ -143,9 +204,9 @@ def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: Ch
 def _suggestion(
     reading: ParsedMessage, desk: CheckPolicy, hint: DetectionHint, asked: dict[str, str | None]
 ) -> CheckResult | None:
-    """Result for a text in which a type can be seen but that cannot be read: with the message to send instead.
+    """Result for a text that names a type but cannot be parsed, with the message to send instead.
 
-    The suggestion is certain only if the text leaves no doubt and the message then passes this very check.
+    The suggestion is a fix only if the repair is exact and the message then passes this check.
     """
     if TYPE not in reading.text.lower():
         return None
@@ -156,12 +217,12 @@ def _suggestion(
     repaired = repair(reading.text, among, desk.limits)
     if repaired is None:
         return None
-    told = tell(repaired.tree, tuple(one for one in among if repaired.tree[TYPE] in one.types), hint)
-    assert told.dialect is not None, "it has a known type"
-    assert told.type is not None, "it has a known type"
-    valued = validate(repaired.tree, told.dialect, told.type, body=repaired.body, limits=desk.limits)
-    text = write(told.dialect, valued.tree, repaired.body)
-    again = check(text, desk._replace(strict=True, forced=told.dialect), **asked)
+    detected = detect(repaired.tree, tuple(dialect for dialect in among if repaired.tree[TYPE] in dialect.types), hint)
+    assert detected.dialect is not None, "it has a known type"
+    assert detected.type is not None, "it has a known type"
+    valued = validate(repaired.tree, detected.dialect, detected.type, body=repaired.body, limits=desk.limits)
+    text = write(detected.dialect, valued.tree, repaired.body)
+    again = check(text, desk._replace(strict=True, forced=detected.dialect), **asked)
     doubts = [finding for finding in (*valued.findings, *again.findings) if finding.code == "field-unknown"]
     certain = repaired.is_exact and again.valid and not doubts and not refusals(valued.findings)
     findings = [_advised(finding, repaired.advice) for finding in reading.findings]
@@ -169,8 +230,8 @@ def _suggestion(
     verdict = _verdict(reading, desk, tuple(findings))
     return verdict._replace(
         outcome=verdict.outcome if verdict.valid else "unreadable",
-        dialect=verdict.dialect if verdict.valid else told.dialect,
-        type=None if verdict.valid else told.type.name,
+        dialect=verdict.dialect if verdict.valid else detected.dialect,
+        type=None if verdict.valid else detected.type.name,
         fixed=again.tree if certain else None,
         skeleton=None if certain else again.fixed or again.skeleton or again.tree,
         body=None if verdict.valid else repaired.body,
@@ -213,8 +274,8 @@ def _verdict(
         whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
         whole = whole and not _may_be_another_name(findings)
         fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
-    outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
-    is_text = reading.told.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
+    outcome, dialect, named = reading.outcome, reading.detection.dialect, reading.tree.get(TYPE)
+    is_text = reading.detection.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
     if is_text and outcome in ("message", "unreadable") and not stopped:
         outcome, dialect, named = "plain", PLAIN, None  # a lenient policy delivers it as plain text, with the findings
     return CheckResult(
@@ -232,7 +293,7 @@ def _verdict(
 
 
 def _may_be_another_name(findings: tuple[Finding, ...]) -> bool:
-    """Was a field added that may be there under an unknown name?"""
+    """Whether a field was added that may be there under an unknown name."""
     added = any(item.code == "type-missing" or (item.code == "field-missing" and not item.nearest) for item in findings)
     return added and any(finding.code == "field-unknown" for finding in findings)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from telex.model.contracts import GATE_OVERRIDE, SCOPE_CHANGE, Plan
-from telex.validation.pattern_set import allowing, forbidding
-from telex.validation.project_paths import SEPARATOR, InvalidPath, Resolver, folded, normal, owner, real, together
+from telex.validation.patterns import allowing, forbidding
+from telex.validation.project_paths import InvalidPath, Resolver, normal, owner, real
 
 NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"
 LISTED_MAX, CHARACTERS_MAX = 4, 40  # of the names that a sentence lists, and of each
@@ -33,10 +33,10 @@ NOTHING_SAID = PathDecision(None, "no contract covers it")
 class ContractScope:
     """Paths that the latest contract of a plan allows, with later grants, as compiled patterns."""
 
-    def __init__(self, plan: Plan, *, forbids: bool = True) -> None:
-        assert plan.words is not None, "a plan without a contract says nothing about paths"
+    def __init__(self, plan: Plan) -> None:
+        assert plan.words is not None, "a plan without a contract has no paths"
         self.plan = plan
-        self._against = forbidding(plan.words.forbidden) if plan.words.forbidden and forbids else None
+        self._against = forbidding(plan.words.forbidden) if plan.words.forbidden else None
         self._allowed = allowing(plan.words.allowed)
         granted, lifted = plan.granted, plan.lifted
         self._granted = allowing(granted) if granted else None
@@ -59,13 +59,6 @@ class ContractScope:
             return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, path=path)
         return self._answers.get(pattern.text) or self._answer(pattern.text)
 
-    def judge_below(self, folder: str) -> PathDecision | None:
-        """Decision on all normalised paths in this folder, where one pattern decides."""
-        if self._against is not None or self._lifted is not None:
-            return None
-        pattern = self._allowed.cover_below(folder)
-        return None if pattern is None else self._answers.get(pattern.text) or self._answer(pattern.text)
-
     def _answer(self, pattern: str) -> PathDecision:
         """Allowed by the contract itself or by a later grant."""
         plan, name = self.plan, short(self.plan.id)
@@ -78,38 +71,11 @@ class ContractScope:
         self._answers[pattern] = PathDecision(None, why, plan, pattern)
         return self._answers[pattern]
 
-    def spared(self, text: str) -> "ContractScope":
-        """The same scope for the paths in this folded text; without forbidden patterns if none can match."""
-        if self._against is None or not self._against.spares(text):
-            return self
-        return ContractScope(self.plan, forbids=False)
-
 
 def judge_all(
     paths: Sequence[str], scopes: Sequence[ContractScope], resolve: Resolver | None = None, *, is_person: bool = False
 ) -> list[PathDecision]:
-    """As `judge` for each path; work that is the same for all of them is done once."""
-    text = together(paths) if len(paths) > 1 else None
-    if text is None or owner(text) is not None:
-        return [judge(path, scopes, resolve, is_person=is_person) for path in paths]
-    lighter = [scope.spared(folded(text)) for scope in scopes]
-    if len(lighter) != 1:
-        return [
-            _judged(path, lighter)
-            if resolve is None or resolve(path) == path
-            else judge(path, scopes, resolve, is_person=is_person)
-            for path in paths
-        ]
-    answers, scope, here, below = [], lighter[0], None, None
-    for path in paths:
-        folder = path.rpartition(SEPARATOR)[0]
-        if folder != here:  # paths are mostly sorted
-            here, below = folder, scope.judge_below(folder)
-        if resolve is None or resolve(path) == path:
-            answers.append(below or scope.judge(path))
-        else:
-            answers.append(judge(path, scopes, resolve, is_person=is_person))
-    return answers
+    return [judge(path, scopes, resolve, is_person=is_person) for path in paths]
 
 
 def judge(

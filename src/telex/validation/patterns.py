@@ -1,25 +1,28 @@
-"""Matching of a path against one pattern, with the syntax of .gitignore.
+"""Path patterns with the syntax of .gitignore, one by one and as sets.
 
 `src/auth/` matches what is below it, `src/auth` itself as well; `*` and `?` match within a name, `**` any folders,
 `[a-z]` one letter. Differences from git: there are no comments and no exceptions, so `#a` and `!a` are names; and a
 pattern that cannot be in the project matches nothing (`flaw`).
 
-Our own matcher, since a guard starts for every file that an agent writes: importing pathspec takes longer than the
-whole check, and `a*a*a*b` as a regular expression has exponential running time. Here a path is walked once for each
-pattern, and a test compares both.
+This is not pathspec because a guard starts for every file that an agent writes: importing pathspec takes longer than
+the whole check, and `a*a*a*b` as a regular expression may take exponential time. A test compares the two.
 """
 
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain, takewhile
 from typing import NamedTuple
 
-from telex.validation.project_paths import SEPARATOR
+from telex.validation.project_paths import SEPARATOR, folded
 
 ANY_FOLDERS = "**"
 PATTERN_CHARACTERS_MAX = 4096
+FOLDERS_MAX = 10_000  # in the cache of a pattern set
 WILD = frozenset("*?[\\")
 
 
 class CharacterClass(NamedTuple):
-    """One character of a name: any of these, or any but these; `None` stands for whichever."""
+    """One character of a name: one of these, or none of these; `None`: any character."""
 
     among: frozenset[str] | None
     ranges: tuple[tuple[str, str], ...] = ()
@@ -32,8 +35,8 @@ class CharacterClass(NamedTuple):
         return found is not self.negated
 
 
-Piece = str | tuple[CharacterClass, ...]  # what stands between two stars
-Name = str | tuple[Piece, ...]  # a name as it stands, or its pieces
+Piece = str | tuple[CharacterClass, ...]  # the part between two stars
+Name = str | tuple[Piece, ...]  # a literal name, or its pieces
 
 
 class Pattern(NamedTuple):
@@ -43,7 +46,7 @@ class Pattern(NamedTuple):
 
 
 def flaw(pattern: str) -> str | None:
-    """Why this pattern can cover nothing, in words that go on after "because"; None: it can."""
+    """Why this pattern covers nothing, to be read after "because"; None: it is valid."""
     text = pattern.rstrip()
     if not text.strip(SEPARATOR):
         return "it is empty"
@@ -61,8 +64,8 @@ def flaw(pattern: str) -> str | None:
 
 
 def compiled(pattern: str, *, from_root: bool = False) -> Pattern | None:
-    """The pattern, ready to be compared. `from_root`: one without a wildcard is a path from the project's root,
-    although it may be a single name, which git would look for in every folder."""
+    """The parsed pattern. `from_root`: one without a wildcard is a path from the project's root, even a single name,
+    which git matches in every folder."""
     if flaw(pattern) is not None:
         return None
     text = pattern.rstrip()
@@ -98,7 +101,7 @@ def _parsed(text: str) -> tuple[Name, ...] | None:
 
 
 def _name(part: str) -> Name | None:
-    """A name with wildcards, cut at its stars. None: it ends in the middle of something."""
+    """A name with wildcards, split at its stars. None: a bracket or escape is not closed."""
     pieces: list[list[CharacterClass]] = [[]]
     place = 0
     while place < len(part):
@@ -126,7 +129,7 @@ def _name(part: str) -> Name | None:
 
 
 def _letters(part: str, place: int) -> tuple[CharacterClass, int] | None:
-    """`[a-z_]` from behind its bracket, and where it ends. A closing bracket that comes first is one of the letters."""
+    """`[a-z_]` after its bracket, and where it ends. A closing bracket that comes first is one of the letters."""
     negated = part[place : place + 1] in ("!", "^")
     start = place + negated
     end = part.find("]", start + 1)
@@ -144,7 +147,7 @@ def _letters(part: str, place: int) -> tuple[CharacterClass, int] | None:
 
 
 def _piece(letters: list[CharacterClass]) -> Piece:
-    """As text where every letter of it is known."""
+    """Text, if it has no wildcards."""
     known = [
         next(iter(character_class.among))
         for character_class in letters
@@ -161,10 +164,10 @@ def _is_plain(letter: CharacterClass) -> bool:
 
 
 def name_fits(name: Name, given: str) -> bool:
-    """Each piece between two stars is taken where it first fits: no other choice could do better."""
+    """Whether a name matches. Each piece between two stars is matched greedily, at its first position."""
     if isinstance(name, str):
         return name == given
-    if len(name) == 2 and isinstance(name[0], str) and isinstance(name[1], str):  # `*.py`, as most are
+    if len(name) == 2 and isinstance(name[0], str) and isinstance(name[1], str):  # `*.py`, the most common
         return len(given) >= len(name[0]) + len(name[1]) and given.startswith(name[0]) and given.endswith(name[1])
     first, *middle = name
     if not _fits_at(first, given, 0):
@@ -195,33 +198,21 @@ def _find(piece: Piece, given: str, start: int, end: int) -> int:
     return next((place for place in places if _fits_at(piece, given, place)), -1)
 
 
-def clue(name: Name) -> str:
-    """What every name has in it that fits this one; empty where there is no such text."""
-    pieces = (name,) if isinstance(name, str) else name
-    return max((text for piece in pieces for text in _known(piece)), key=len, default="")
-
-
-def _known(piece: Piece) -> list[str]:
-    """The texts in it of which every letter is known."""
-    if isinstance(piece, str):
-        return [] if piece == ANY_FOLDERS else [piece]
+def known_texts(pattern: Pattern) -> list[str]:
+    """Texts that every covered path contains."""
     texts = [""]
-    for character_class in piece:
-        if character_class.among is not None and len(character_class.among) == 1 and _is_plain(character_class):
-            texts[-1] += next(iter(character_class.among))
-        else:
-            texts.append("")
-    return texts
+    for name in pattern.names:
+        for piece in (name,) if isinstance(name, str) else name:
+            texts += ["", piece] if isinstance(piece, str) and piece != ANY_FOLDERS else [""]
+            for letter in () if isinstance(piece, str) else piece:
+                if letter.among is not None and len(letter.among) == 1 and _is_plain(letter):
+                    texts[-1] += next(iter(letter.among))
+                else:
+                    texts.append("")
+    return [text for text in texts if text]
 
 
-def longest_text(pattern: Pattern) -> str:
-    """What every path has in it that the pattern covers; empty where there is no such text."""
-    pieces = [piece for name in pattern.names for piece in ((name,) if isinstance(name, str) else name)]
-    known = [piece for piece in pieces if isinstance(piece, str) and piece != ANY_FOLDERS]
-    return max(known, key=len, default="")
-
-
-Places = frozenset[int]  # where in a pattern's names one may be
+Places = frozenset[int]  # positions in a pattern's names
 
 
 def beginning(pattern: Pattern) -> Places:
@@ -229,7 +220,7 @@ def beginning(pattern: Pattern) -> Places:
 
 
 def step(pattern: Pattern, here: Places, given: str) -> Places:
-    """One name further, all ways through the pattern at once: there are never more than it has names."""
+    """All positions after one more name. There are at most as many as the pattern has names."""
     names, reached = pattern.names, set()
     for place in here:
         name = names[place]
@@ -241,13 +232,8 @@ def step(pattern: Pattern, here: Places, given: str) -> Places:
     return frozenset(reached | {place + 1 for place in reached if place < last and names[place] == ANY_FOLDERS})
 
 
-def ends(pattern: Pattern, here: Places, given: str) -> bool:
-    """Would one name further be the end of the pattern? Any folders never stand there: `compiled` sees to it."""
-    return len(pattern.names) - 1 in here and name_fits(pattern.names[-1], given)
-
-
 def covers(pattern: Pattern, path: str) -> bool:
-    """Does it cover this (normal) path, or a folder that the path is in?"""
+    """Whether it covers this normalised path, or a folder above it."""
     given, last = path.rstrip(SEPARATOR).split(SEPARATOR), len(pattern.names)
     here, is_folder = beginning(pattern), path.endswith(SEPARATOR)
     for number, one in enumerate(given, 1):
@@ -256,3 +242,112 @@ def covers(pattern: Pattern, path: str) -> bool:
             return True
         here -= {last}
     return False
+
+
+class PatternSet:
+    """Many patterns, indexed: plain paths, names and endings are dictionary lookups, and folders are cached."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self._paths: dict[str, Pattern] = {}  # by path from the root, without its last /
+        self._by_name: dict[str, Pattern] = {}  # by name in any folder
+        self._by_ending: dict[str, Pattern] = {}  # `*.py` in any folder
+        self._wild: dict[str, list[tuple[list[str], Pattern]]] = {}  # by the folder before the first wildcard
+        for pattern in patterns:
+            if not self._index(pattern):
+                literal = takewhile(lambda name: isinstance(name, str) and name != ANY_FOLDERS, pattern.names)
+                folder = SEPARATOR.join(map(str, literal))
+                self._wild.setdefault(folder, []).append((known_texts(pattern), pattern))
+        self._folders: dict[str, Pattern | None] = {"": None}
+
+    def _index(self, pattern: Pattern) -> bool:
+        names = pattern.names
+        if all(isinstance(name, str) and name != ANY_FOLDERS for name in names):
+            index, key = self._paths, SEPARATOR.join(map(str, names))
+        elif len(names) != 2 or names[0] != ANY_FOLDERS:
+            return False
+        elif isinstance(names[1], str):
+            index, key = self._by_name, names[1]
+        elif (ending := _ending(names[1])) is not None:
+            index, key = self._by_ending, ending
+        else:
+            return False
+        known = index.get(key)
+        if known is None or (known.below_only and not pattern.below_only):  # the one that covers more
+            index[key] = pattern
+        return True
+
+    def cover(self, path: str, *, as_folder: bool = False) -> Pattern | None:
+        """A pattern that covers this normalised path. `as_folder`: the path may be a folder."""
+        folder, _, name = path.rpartition(SEPARATOR)
+        pattern = self._cover_below(folder)
+        if pattern is not None or not name:  # without a name it is the folder itself
+            return pattern
+        return self._cover_one(path, name, is_folder=as_folder)
+
+    def _cover_below(self, folder: str) -> Pattern | None:
+        """A pattern that covers everything in this folder."""
+        if folder not in self._folders:
+            if len(self._folders) > FOLDERS_MAX:
+                self._folders = {"": None}
+            pattern, end = None, 0
+            while pattern is None and end < len(folder):
+                start, end = end, folder.find(SEPARATOR, end + 1)
+                end = len(folder) if end < 0 else end
+                part = folder[:end]
+                if part not in self._folders:
+                    self._folders[part] = self._cover_one(part, folder[start:end].lstrip(SEPARATOR), is_folder=True)
+                pattern = self._folders[part]
+            self._folders[folder] = pattern
+        return self._folders[folder]
+
+    def _cover_one(self, path: str, name: str, *, is_folder: bool) -> Pattern | None:
+        """A pattern that covers this path, but no folder above it."""
+        for pattern in (self._paths.get(path), self._by_name.get(name), self._by_ending.get(name[name.rfind(".") :])):
+            if pattern is not None and (is_folder or not pattern.below_only):
+                return pattern
+        given = path + SEPARATOR if is_folder else path
+        folders = [path[:end] for end, letter in enumerate(path) if letter == SEPARATOR]
+        for texts, pattern in chain.from_iterable(self._wild.get(folder, ()) for folder in ("", *folders)):
+            if all(text in path for text in texts) and covers(pattern, given):  # few patterns have all texts
+                return pattern
+        return None
+
+
+def _ending(name: Name) -> str | None:
+    """`.py` of `*.py`, if it has no other dot."""
+    if isinstance(name, str) or len(name) != 2 or name[0] != "" or not isinstance(name[1], str):
+        return None
+    return name[1] if name[1].startswith(".") and name[1].count(".") == 1 and len(name[1]) > 1 else None
+
+
+@lru_cache(maxsize=256)
+def allowing(patterns: tuple[str, ...]) -> PatternSet:
+    """Patterns of allowed paths; a plain name is a path from the root."""
+    found = (compiled(one, from_root=True) for one in patterns)
+    return PatternSet(pattern for pattern in found if pattern is not None)
+
+
+class ForbiddenPatterns:
+    """Patterns of forbidden paths, which also match as on a disk that ignores case."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        written = [pattern for pattern in map(compiled, patterns) if pattern is not None]
+        # Only a pattern with [letters] can match exactly and not when folded.
+        choosing = [pattern for pattern in written if "[" in pattern.text]
+        self._exact = PatternSet(choosing) if choosing else None
+        blind = [
+            again._replace(text=pattern.text)
+            for pattern in written
+            if (again := compiled(folded(pattern.text))) is not None
+        ]
+        self._blind = PatternSet(blind)
+
+    def cover(self, path: str) -> Pattern | None:
+        """The pattern that covers it; a file in place of a forbidden folder is covered too."""
+        pattern = self._blind.cover(folded(path), as_folder=True)
+        return pattern or (self._exact.cover(path, as_folder=True) if self._exact is not None else None)
+
+
+@lru_cache(maxsize=256)
+def forbidding(patterns: tuple[str, ...]) -> ForbiddenPatterns:
+    return ForbiddenPatterns(patterns)

@@ -1,44 +1,48 @@
-"""Hard rules of a type: relations between its fields.
+"""Validation of a parsed message against its type: fields, defaults, hard rules, sections of a markdown body.
 
-A rule is skipped if one of its fields has a finding already, so that one mistake is reported once.
+A rule is skipped if one of its fields has a finding already, so that one mistake is reported once. `check` decides
+whether findings stop the message.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from telex.dialects.blanks import blank_for
-from telex.dialects.rule_evaluation import compile_for_tree, get_path, set_path
-from telex.dialects.rule_language import compared, names, parse
-from telex.dialects.schema import Dialect, HardRule, MessageType, Tree
-from telex.model.text import path_of, within
-from telex.validation.field_walker import FieldWalker
+from telex.dialects.parse.detect import laid_out
+from telex.dialects.rule_language import compared, compile_for_tree, names, parse
+from telex.dialects.schema import TYPE, Dialect, HardRule, MessageType, OneOf, Tree, get_path, set_path
+from telex.dialects.write import blank, blank_for
+from telex.model.finding import Finding, first_findings
+from telex.model.limits import LIMITS, Limits
+from telex.model.text import ROOT, path_of, within
+from telex.validation.fields import FieldWalker
 
 TYPES_REMEMBERED_MAX = 1_000
 
 
 class CompiledRule(NamedTuple):
-    """An expression made ready: the places it speaks of, and a function of the message."""
+    """A compiled expression with the paths of its fields."""
 
-    places: tuple[str, ...]  # must not be in doubt themselves
-    looked_into: tuple[str, ...]  # nor anything inside them
+    places: tuple[str, ...]  # the rule is skipped if one of these has a finding
+    looked_into: tuple[str, ...]  # or a value inside one of these
     holds: Callable[[Tree], Any]
 
 
 class TypeRules(NamedTuple):
-    """All that relates the fields of one type of one dialect."""
+    """Compiled defaults, rules and sections of a type."""
 
     type: MessageType
     fillings: tuple[tuple[CompiledRule, tuple[str, ...], Any], ...]
     rules: tuple[tuple[CompiledRule, tuple[str, ...], HardRule], ...]
-    sections: tuple[tuple[str, tuple[str, ...], CompiledRule | None], ...]  # name, what counts as it, when it is needed
+    sections: tuple[tuple[str, tuple[str, ...], CompiledRule | None], ...]  # name, words, condition
 
 
 _REMEMBERED: dict[tuple[int, int], tuple[Dialect, TypeRules]] = {}
 
 
 def relations_of(dialect: Dialect, type_: MessageType) -> TypeRules:
-    """Made once for each type and remembered: expressions are parsed when a type is first met, not per message."""
-    key = (id(dialect), id(type_))  # the values are kept with the entry, so an id is never used again
+    """Compiled rules of a type, cached."""
+    key = (id(dialect), id(type_))  # the entry refers to both, so the ids stay unique
     found = _REMEMBERED.get(key)
     if found is None:
         if len(_REMEMBERED) >= TYPES_REMEMBERED_MAX:
@@ -73,12 +77,12 @@ def _place(steps: tuple[str, ...]) -> str:
 
 
 def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> None:
-    """Fill in what was left out, then hold the message to its rules. Findings and blanks go to the walk."""
+    """Fill in defaults, then apply the rules. Findings and blanks go to the walker."""
     relations = relations_of(dialect, type_)
     for relation, steps, value in relations.fillings:
         if _can_tell(walk, relation) and relation.holds(tree):
             set_path(tree, steps, value)
-            say = f"Read as {value}, which is what leaving it out means."
+            say = f"Read as {value}, the default."
             walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
     doubtful: list[tuple[tuple[str, ...], str]] = []
     for relation, steps, rule in relations.rules:
@@ -93,7 +97,7 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
 
 
 def sections_needed(walk: FieldWalker, tree: Tree, type_rules: TypeRules) -> dict[str, tuple[str, ...]]:
-    """Sections that this message needs beside the headings of its type, and what counts as each."""
+    """Sections that this message needs beside the headings of its type, and the words that count as each."""
     return {
         name: words
         for name, words, when in type_rules.sections
@@ -109,3 +113,66 @@ def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:
         or any(within(path, place) for place in relation.looked_into)
         for path in walk.blanks
     )
+
+
+_BODY = "$.body"
+
+
+class ValidationResult(NamedTuple):
+    findings: tuple[Finding, ...]
+    tree: Tree  # corrected, perhaps with blanks
+    blanks: frozenset[str]  # paths that only the sender can fill in
+
+
+def validate(
+    tree: Tree,
+    dialect: Dialect,
+    type_: MessageType,
+    *,
+    broken: frozenset[str] = frozenset(),
+    body: str | None = None,
+    limits: Limits = LIMITS,
+) -> ValidationResult:
+    """Validate a message. `broken`: paths that have a refusal already."""
+    walk = FieldWalker(limits, broken)
+    tree, moved = laid_out(tree, dialect, type_)
+    walk.findings += moved
+    fixed = walk.group(tree, dialect.fields_of(type_), ROOT)
+    relate(walk, fixed, dialect, type_)
+    if body is not None and (type_.sections or type_.body_purpose):
+        walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
+    return ValidationResult(first_findings(tuple(walk.findings), limits.findings_max), fixed, frozenset(walk.blanks))
+
+
+def validate_envelope(
+    tree: Tree, dialect: Dialect, *, broken: frozenset[str] = frozenset(), limits: Limits = LIMITS
+) -> ValidationResult:
+    """Validate the envelope of a message with an unknown type."""
+    walk = FieldWalker(limits, broken)
+    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
+    known = {name: tree[name] for name in tree if name in dialect.envelope}
+    fixed = walk.group(known, dialect.envelope, ROOT)
+    whole = {**tree, **fixed, TYPE: blank(OneOf(tuple(dialect.types)))}
+    return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
+
+
+_SENTENCE = r"\n|(?<=[.!?:]) "
+_MARKS = "#*_>-+ \t0123456789.)"  # before a heading, item or label
+
+
+def _sections(type_: MessageType, body: str, needed: Mapping[str, tuple[str, ...]]) -> list[Finding]:
+    prose = "".join(body.split("```")[::2])  # without code fences
+    headings = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
+    sentences = [line.lstrip(_MARKS).casefold() for line in re.split(_SENTENCE, prose)] if needed else []
+    missing = [name for name in type_.headings if name.casefold() not in headings]
+    for name, words in needed.items():
+        if not any(sentence.startswith(word.casefold()) for sentence in sentences for word in words):
+            missing.append(name)
+    if not missing and type_.body_purpose and not body.strip():
+        say = f"Write a body: {type_.body_purpose}."
+        return [Finding("section-missing", _BODY, say, "warning", expected=type_.body_purpose)]
+    return [
+        Finding("section-missing", _BODY, f"Add a section '## {name}' to the body.", "warning", f"## {name}")
+        for name in type_.sections
+        if name in missing
+    ]

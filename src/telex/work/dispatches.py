@@ -22,8 +22,8 @@ from telex.dialects.builtin.signal_md import (
 )
 from telex.dialects.schema import TYPE, MessageType, Tree
 from telex.dialects.write import write
-from telex.model.escape import shown
 from telex.model.roster import HUMAN, ONE_OF_ROLE
+from telex.model.text import shown
 from telex.work.pipeline import (
     BEGINS,
     CHECKS,

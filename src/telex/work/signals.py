@@ -6,6 +6,7 @@ part: results, and the dispatches of the orchestrator.
 
 from collections.abc import Iterable
 
+from telex.dialects import scalars
 from telex.dialects.builtin.signal_md import (
     AUDIT_VERDICT,
     PLAN_RESULT,
@@ -16,7 +17,6 @@ from telex.dialects.builtin.signal_md import (
     WORKER_SUBMISSION,
 )
 from telex.model.finding import Finding
-from telex.validation import scalars
 from telex.work.dispatches import ASKS
 from telex.work.pipeline import (
     Part,

@@ -24,41 +24,32 @@ from telex.dialects.schema import (
     Tree,
     action,
     fields,
+    group,
     one_of,
     types_by_name,
 )
 
 ENVELOPE: Fields = fields(
     {
-        "messageId": Text(characters_max=128, printable=True),
-        "correlationId": TEXT,
-        "timestamp": MOMENT,
-        "from": TEXT,
-        "to": TEXT,
-        "version": one_of("1.0"),
+        "messageId": Text(characters_max=128, printable=True), "correlationId": TEXT, "timestamp": MOMENT, "from": TEXT,
+        "to": TEXT, "version": one_of("1.0"),
     },
     {"replyTo": TEXT, "broadcast": BOOLEAN, "event": BOOLEAN},
-)
-# What the envelope says in every type, beside what the bus itself looks at.
+)  # fmt: skip
+# Work values that the envelope of every type has.
 ABOUT = {"everyone": "broadcast", "happened": "event"}
 PERCENT = Number(at_least=0, at_most=100)
 
 CORRELATION_DIFFERS = HardRule(
-    code="correlation-differs",
-    broken_when="lower(correlationId) != lower(taskId)",
-    path="correlationId",
-    say="Use the taskId as correlationId, so that all messages of the task are found together.",
-    severity="warning",
+    code="correlation-differs", broken_when="lower(correlationId) != lower(taskId)", path="correlationId",
+    say="Use the taskId as correlationId, so that all messages of the task are found together.", severity="warning",
     expected="the payload's taskId",
-)
+)  # fmt: skip
 RESPONSE_WITHOUT_REPLY_TO = HardRule(
-    code="response-without-reply-to",
-    broken_when="not has(replyTo)",
-    path="replyTo",
+    code="response-without-reply-to", broken_when="not has(replyTo)", path="replyTo",
     say="Name the request's messageId in replyTo; without it the answer is matched by correlation only.",
-    severity="warning",
-    expected="the messageId of the request",
-)
+    severity="warning", expected="the messageId of the request",
+)  # fmt: skip
 
 
 def _type(
@@ -106,9 +97,9 @@ def _type(
 TASK_ASSIGNMENT = _type(
     "TASK_ASSIGNMENT", "A task given to an agent, with what it builds on.", "STATUS",
     fields({"taskId": TEXT, "title": TEXT, "description": TEXT, "phase": Number(), "dependencies": TEXTS,
-            "context": Group(fields(optional={
+            "context": group(optional={
                 "approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT,
-            }))}),
+            })}),
     {"taskId": "TASK-001", "title": "Password reset", "description": "Let people reset their password by mail",
      "phase": 2, "dependencies": [],
      "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]}},
@@ -136,21 +127,18 @@ STATUS_UPDATE = _type(
 )  # fmt: skip
 
 STATE_TRANSITION = _type(
-    "STATE_TRANSITION",
-    "A task moved from one state to another.",
-    "STATUS",
+    "STATE_TRANSITION", "A task moved from one state to another.", "STATUS",
     fields({"taskId": TEXT, "fromState": TEXT, "toState": TEXT, "reason": TEXT}, {"metadata": OPEN}),
     {"taskId": "TASK-001", "fromState": "planning", "toState": "validated", "reason": "The plan was approved"},
-    event=True,
-    action=action("move", "task=taskId came_from=fromState goes_to=toState reason", ABOUT),
-)
+    event=True, action=action("move", "task=taskId came_from=fromState goes_to=toState reason", ABOUT),
+)  # fmt: skip
 
 VALIDATION_REQUEST = _type(
     "VALIDATION_REQUEST", "A question whether a design, its quality, security or the codebase is good enough to go on.",
     "VALIDATION",
     fields({"taskId": TEXT, "validationType": one_of("DESIGN", "QUALITY", "SECURITY", "CODEBASE_REVIEW"),
             "subject": TEXT,
-            "details": Group(fields(optional={"approach": TEXT, "files": TEXTS, "changes": TEXT, "planFile": TEXT}))}),
+            "details": group(optional={"approach": TEXT, "files": TEXTS, "changes": TEXT, "planFile": TEXT})}),
     {"taskId": "TASK-001", "validationType": "DESIGN", "subject": "Reset links",
      "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]}},
     reply="VALIDATION_RESPONSE",
@@ -181,9 +169,9 @@ VALIDATION_RESPONSE = _type(
 QUALITY_REPORT = _type(
     "QUALITY_REPORT", "Which quality gates a task passed.", "VALIDATION",
     fields({"taskId": TEXT, "status": one_of("PASSED", "FAILED"),
-            "gates": ListOf(Group(fields(
+            "gates": ListOf(group(
                 {"name": TEXT, "status": one_of("PASSED", "FAILED", "SKIPPED")}, {"details": NOTE},
-            ))),
+            )),
             "failureCount": COUNT, "actions": TEXTS}),
     {"taskId": "TASK-001", "status": "FAILED",
      "gates": [{"name": "lint", "status": "PASSED"}, {"name": "tests", "status": "FAILED", "details": "2 of 40"}],
@@ -205,9 +193,9 @@ ERROR_REPORT = _type(
     "ERROR_REPORT", "Errors that were seen, and whether they form a pattern.", "ERROR",
     fields(
         {"severity": one_of("CRITICAL", "ERROR", "WARNING"), "count": COUNT,
-         "errors": ListOf(Group(fields(
+         "errors": ListOf(group(
              {"timestamp": MOMENT, "message": TEXT}, {"source": TEXT, "stackTrace": NOTE},
-         )))},
+         ))},
         {"taskId": TEXT, "pattern": TEXT},
     ),
     {"taskId": "TASK-001", "severity": "ERROR", "count": 2,
@@ -226,7 +214,7 @@ ERROR_REPORT = _type(
 ESCALATION_REQUEST = _type(
     "ESCALATION_REQUEST", "A task that keeps failing, handed to the CTO or a human.", "ESCALATION",
     fields({"taskId": TEXT, "escalationType": one_of("CTO", "HUMAN"), "reason": TEXT,
-            "failureHistory": ListOf(Group(fields({"agent": TEXT, "attempts": COUNT, "lastError": NOTE}))),
+            "failureHistory": ListOf(group({"agent": TEXT, "attempts": COUNT, "lastError": NOTE})),
             "context": OPEN}),
     {"taskId": "TASK-001", "escalationType": "CTO", "reason": "Three failures in review",
      "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
@@ -243,7 +231,7 @@ ESCALATION_REQUEST = _type(
 COMMIT_REQUEST = _type(
     "COMMIT_REQUEST", "Approved files, to be committed.", "VALIDATION",
     fields({"taskId": TEXT, "approvalRef": TEXT, "files": TEXTS, "commitMessage": TEXT,
-            "metadata": Group(fields({"qualityGatesPassed": BOOLEAN, "approvedBy": TEXT, "timestamp": MOMENT}))}),
+            "metadata": group({"qualityGatesPassed": BOOLEAN, "approvedBy": TEXT, "timestamp": MOMENT})}),
     {"taskId": "TASK-001", "approvalRef": "msg-7", "files": ["src/auth/reset.py"],
      "commitMessage": "auth: reset a password by mail",
      "metadata": {"qualityGatesPassed": True, "approvedBy": "cto", "timestamp": "2026-02-12T09:59:00Z"}},
@@ -269,9 +257,9 @@ DOC_QUERY = _type(
 DOC_RESPONSE = _type(
     "DOC_RESPONSE", "The documents there are, and whether to use, update or write one.", "STATUS",
     fields({"found": BOOLEAN,
-            "documents": ListOf(Group(fields({
+            "documents": ListOf(group({
                 "path": TEXT, "relevance": PERCENT, "topics": TEXTS, "lastUpdated": TEXT,
-            }))),
+            })),
             "recommendation": one_of("USE_EXISTING", "UPDATE_EXISTING", "CREATE_NEW")}),
     {"found": True,
      "documents": [{"path": "docs/auth.md", "relevance": 80, "topics": ["auth"], "lastUpdated": "2026-01-30"}],
@@ -280,55 +268,40 @@ DOC_RESPONSE = _type(
     action=action("findings", "found documents documents/name=documents[].path recommendation", ABOUT),
 )  # fmt: skip
 
+# The page declares codeQuality and leaves it out of its own example, so it is optional.
 CODEBASE_REVIEW_REPORT = _type(
-    "CODEBASE_REVIEW_REPORT",
-    "The state of a codebase before work on it begins.",
-    "VALIDATION",
+    "CODEBASE_REVIEW_REPORT", "The state of a codebase before work on it begins.", "VALIDATION",
     fields(
-        {
-            "reviewType": one_of("INITIAL_ASSESSMENT", "PRE_IMPLEMENTATION"),
-            "findings": Group(
-                fields(
-                    {
-                        "architecture": Group(
-                            fields(
-                                {
-                                    "status": one_of("GOOD", "NEEDS_ATTENTION", "CRITICAL"),
-                                    "issues": TEXTS,
-                                    "recommendations": TEXTS,
-                                }
-                            )
-                        ),
-                        "documentation": Group(
-                            fields({"gaps": TEXTS, "conflicts": TEXTS, "outdated": TEXTS, "updated": TEXTS})
-                        ),
-                    },
-                    # The page declares codeQuality and leaves it out of its own example, so it may be left out.
-                    {"codeQuality": Group(fields({"technicalDebt": TEXTS, "patterns": TEXTS, "dependencies": TEXTS}))},
-                )
-            ),
-            "blockers": TEXTS,
-            "readyForImplementation": BOOLEAN,
-        },
+        {"reviewType": one_of("INITIAL_ASSESSMENT", "PRE_IMPLEMENTATION"),
+         "findings": Group(
+             fields(
+                 {"architecture": Group(
+                      fields(
+                          {"status": one_of("GOOD", "NEEDS_ATTENTION", "CRITICAL"), "issues": TEXTS,
+                           "recommendations": TEXTS},
+                      ),
+                  ),
+                  "documentation": Group(
+                      fields({"gaps": TEXTS, "conflicts": TEXTS, "outdated": TEXTS, "updated": TEXTS}),
+                  )},
+                 {"codeQuality": group({"technicalDebt": TEXTS, "patterns": TEXTS, "dependencies": TEXTS})},
+             ),
+         ),
+         "blockers": TEXTS, "readyForImplementation": BOOLEAN},
         {"taskId": TEXT},
     ),
-    {
-        "taskId": "TASK-001",
-        "reviewType": "PRE_IMPLEMENTATION",
-        "findings": {
-            "architecture": {"status": "GOOD", "issues": [], "recommendations": ["Keep mail behind one port"]},
-            "documentation": {"gaps": ["No page on mail"], "conflicts": [], "outdated": [], "updated": []},
-            "codeQuality": {"technicalDebt": [], "patterns": ["ports"], "dependencies": []},
-        },
-        "blockers": [],
-        "readyForImplementation": True,
-    },
+    {"taskId": "TASK-001", "reviewType": "PRE_IMPLEMENTATION",
+     "findings": {
+         "architecture": {"status": "GOOD", "issues": [], "recommendations": ["Keep mail behind one port"]},
+         "documentation": {"gaps": ["No page on mail"], "conflicts": [], "outdated": [], "updated": []},
+         "codeQuality": {"technicalDebt": [], "patterns": ["ports"], "dependencies": []},
+     },
+     "blockers": [], "readyForImplementation": True},
     action=action(
-        "survey",
-        "task=taskId ready=readyForImplementation advice=findings.architecture.recommendations blockers",
+        "survey", "task=taskId ready=readyForImplementation advice=findings.architecture.recommendations blockers",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 MESSAGE_ERROR = _type(
     "MESSAGE_ERROR", "The answer to a message that was refused.", "ERROR",
@@ -338,56 +311,28 @@ MESSAGE_ERROR = _type(
     action=action("unread", "original=originalMessageId error=errorType details", ABOUT),
 )  # fmt: skip
 
+# The page names agents, not roles: `roles` are the agents that it names.
 BUILD_FLOW = Dialect(
-    name="build-flow",
-    version="1.0",
-    purpose="A build workflow: correlation, priorities, broadcast, retries, a log.",
-    form="json",
-    # The page names agents, not roles; these are the ones it names.
-    roles=("build-orchestrator", "cto", "fullstack-developer", "plan-manager"),
-    envelope=ENVELOPE,
+    name="build-flow", version="1.0", purpose="A build workflow: correlation, priorities, broadcast, retries, a log.",
+    form="json", roles=("build-orchestrator", "cto", "fullstack-developer", "plan-manager"), envelope=ENVELOPE,
     payload="payload",
     wire=EnvelopeFields(
-        id="messageId",
-        correlation="correlationId",
-        sender="from",
-        recipient="to",
-        timestamp="timestamp",
-        version="version",
-        reply_to="replyTo",
-        task="taskId",
+        id="messageId", correlation="correlationId", sender="from", recipient="to", timestamp="timestamp",
+        version="version", reply_to="replyTo", task="taskId",
     ),
     addresses="names",
-    rules=(
-        HardRule(
-            code="broadcast-to-one",
-            broken_when="broadcast == true and to != '*'",
-            path="to",
-            say="Address a broadcast to '*', or set broadcast to false.",
-            expected="*",
-        ),
-        HardRule(
-            code="star-without-broadcast",
-            broken_when="to == '*' and not broadcast",
-            path="broadcast",
-            say="Set broadcast to true: the message goes to every agent of the team.",
-            severity="warning",
-            expected="true",
-        ),
-    ),
+    rules=(HardRule(
+               code="broadcast-to-one", broken_when="broadcast == true and to != '*'", path="to",
+               say="Address a broadcast to '*', or set broadcast to false.", expected="*",
+           ),
+           HardRule(
+               code="star-without-broadcast", broken_when="to == '*' and not broadcast", path="broadcast",
+               say="Set broadcast to true: the message goes to every agent of the team.", severity="warning",
+               expected="true",
+           )),
     types=types_by_name(
-        TASK_ASSIGNMENT,
-        STATUS_UPDATE,
-        STATE_TRANSITION,
-        VALIDATION_REQUEST,
-        VALIDATION_RESPONSE,
-        QUALITY_REPORT,
-        ERROR_REPORT,
-        ESCALATION_REQUEST,
-        COMMIT_REQUEST,
-        DOC_QUERY,
-        DOC_RESPONSE,
-        CODEBASE_REVIEW_REPORT,
+        TASK_ASSIGNMENT, STATUS_UPDATE, STATE_TRANSITION, VALIDATION_REQUEST, VALIDATION_RESPONSE, QUALITY_REPORT,
+        ERROR_REPORT, ESCALATION_REQUEST, COMMIT_REQUEST, DOC_QUERY, DOC_RESPONSE, CODEBASE_REVIEW_REPORT,
         MESSAGE_ERROR,
     ),
-)
+)  # fmt: skip

@@ -1,4 +1,7 @@
-"""signal-md 1.0: YAML front matter over a markdown body; the `signal` says what happens next without reading prose."""
+"""signal-md 1.0: YAML front matter over a markdown body; the `signal` routes the work."""
+
+import re
+from typing import Literal
 
 from telex.dialects.schema import (
     BOOLEAN,
@@ -8,7 +11,6 @@ from telex.dialects.schema import (
     Dialect,
     EnvelopeFields,
     FieldDefault,
-    Group,
     HardRule,
     Integer,
     MapOf,
@@ -16,6 +18,7 @@ from telex.dialects.schema import (
     SectionRule,
     action,
     fields,
+    group,
     one_of,
     types_by_name,
 )
@@ -76,7 +79,7 @@ AUDIT_VERDICT = MessageType(
     senders=("auditor",), receivers=ORCHESTRATOR, priority="VALIDATION",
     fields=fields(
         {"signal": VERDICT,
-         "security_findings": Group(fields({"critical": COUNT, "high": COUNT, "medium": COUNT, "low": COUNT})),
+         "security_findings": group({"critical": COUNT, "high": COUNT, "medium": COUNT, "low": COUNT}),
          "build_status": one_of("pass", "fail", "skipped"),
          "test_status": one_of("pass", "fail", "partial", "skipped")},
         {"typecheck_status": one_of("pass", "fail", "skipped")},
@@ -288,4 +291,55 @@ SIGNAL_MD = Dialect(
         WORKER_SUBMISSION, REVIEW_VERDICT, AUDIT_VERDICT, TRIAGE_RESULT, PLAN_RESULT, RESEARCH_RESULT, TASK_ASSIGNMENT,
         REVISION_REQUEST, APPROVAL, TRIAGE_REQUEST, ARCHITECTURE_REQUEST, RESEARCH_REQUEST,
     ),
+)  # fmt: skip
+
+
+_MAKERS = (*MAKERS, "grunt", "senior")
+ROUTE = "Route"
+# A line of the body, such as `Route: senior`. The router of `telex work` follows it.
+Route = Literal["", "worker", "senior", "orchestrator", "plan", "user"]
+ROUTES: dict[str, Route] = {
+    "worker": "worker", "senior": "senior", "orchestrator": "orchestrator", "orchestrator (re-decompose)": "plan",
+    "orchestrator (user decision required)": "user",
+}  # fmt: skip
+_LINE = r"(?mi)^[ \t>*_-]*Route[*_]*:[ \t*_`]*(.+?)[ \t.*_`]*$"
+_ROUTED = SectionRule(when=f"signal in {list(OPEN_TO_ALL)}")
+
+
+def route_in(body: str) -> Route:
+    """Where a body asks to go on; nothing if it names no route, or several."""
+    found = {ROUTES.get(" ".join(line.lower().split()), "") for line in re.findall(_LINE, body)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _routed(type_: MessageType) -> MessageType:
+    """What an agent sends to the orchestrator names a route when it stops."""
+    if type_.receivers != ORCHESTRATOR:
+        return type_
+    return type_._replace(sections=(*type_.sections, ROUTE), section_rules={**type_.section_rules, ROUTE: _ROUTED})
+
+
+_AUDIT_RULES = (
+    HardRule(
+        code="audit-means-fail",
+        broken_when="signal != 'fail' and (security_findings.critical > 0 or security_findings.high > 0"
+        " or build_status == 'fail' or test_status == 'fail')",
+        path="signal",
+        say="Say signal 'fail': a critical or high finding, a broken build or a failing test never passes.",
+        expected="fail",
+    ),
+)
+_OPTIONAL_COVERAGE = {"ac_coverage": REVIEW_VERDICT.fields["ac_coverage"]._replace(required=False)}
+_CHANGED = (
+    WORKER_SUBMISSION._replace(senders=_MAKERS),
+    REVIEW_VERDICT._replace(fields={**REVIEW_VERDICT.fields, **_OPTIONAL_COVERAGE}),
+    AUDIT_VERDICT._replace(rules=_AUDIT_RULES),
+    *(type_._replace(receivers=_MAKERS) for type_ in (TASK_ASSIGNMENT, REVISION_REQUEST, APPROVAL)),
+)
+_TYPES = {**SIGNAL_MD.types} | {type_.name: type_ for type_ in _CHANGED}
+
+SIGNAL_MD_1_1: Dialect = SIGNAL_MD._replace(
+    name="signal-md@1.1", version="1.1", purpose="1.0 with grunt, worker and senior, and routes for what is blocked.",
+    extends=SIGNAL_MD.name, roles=(*ROLES, "grunt", "senior"),
+    types={name: _routed(type_) for name, type_ in _TYPES.items()}, trades={"grunt": "makes", "senior": "makes"},
 )  # fmt: skip

@@ -1,19 +1,28 @@
 """vbw-company 1.0: flat JSON for a company of agents, with artifacts, review cycles and escalation up the chain.
 
-The page lists no required fields, so what its examples show is required, except what plainly has nothing to say
-at times: concerns, attempted, failures, alternatives, committed, and the artifact of a report.
+The page lists no required fields. The fields of its examples are required, except concerns, attempted, failures,
+alternatives, committed, and the artifact of a report.
 """
 
+from telex.dialects.builtin.vbw_handoff import (
+    CHECKS,
+    CHECKS_EXCEED_TOTAL,
+    DEV_BLOCKER,
+    DEV_PROGRESS,
+    DOMAINS,
+    FAILURES,
+    LEVELS,
+    PASS_WITH_FAILURES,
+    TIERS,
+    VERDICTS,
+)
 from telex.dialects.schema import (
     BOOLEAN,
-    COMPLETE_WITHOUT_COMMIT,
     COUNT,
-    NOTE,
     TEXT,
     TEXTS,
     Dialect,
     EnvelopeFields,
-    Group,
     HardRule,
     Integer,
     Kind,
@@ -21,24 +30,14 @@ from telex.dialects.schema import (
     MessageType,
     action,
     fields,
+    group,
     one_of,
     types_by_name,
 )
 
 ROLES = ("architect", "lead", "senior", "dev", "qa-lead", "qa-code", "security", "scout", "debugger")
-CHAIN = {
-    "dev": "senior",
-    "senior": "lead",
-    "lead": "architect",
-    "architect": "human",
-    "qa-lead": "lead",
-    "qa-code": "lead",
-    "security": "lead",
-    "scout": "lead",
-    "debugger": "lead",
-}
-LEVELS = one_of("high", "medium", "low")
-VERDICTS = one_of("PASS", "FAIL", "PARTIAL")
+CHAIN = {"dev": "senior", "senior": "lead", "lead": "architect", "architect": "human", "qa-lead": "lead",
+         "qa-code": "lead", "security": "lead", "scout": "lead", "debugger": "lead"}  # fmt: skip
 REPORT: dict[str, Kind] = {"artifact": TEXT, "committed": BOOLEAN}
 REPORTED = {"artifact": "artifact", "committed": "committed"}
 
@@ -54,14 +53,24 @@ def _critical_within(total: str) -> HardRule:
 
 
 def _critical_but(*results: str) -> HardRule:
-    said = " or ".join(results)
+    passed = " or ".join(results)
     return HardRule(
         code="critical-but-passed",
         broken_when=f"critical > 0 and result in {list(results)}",
         path="result",
-        say=f"Look again: {said} with a critical finding is rarely meant.",
+        say=f"Look again: {passed} with a critical finding is rarely meant.",
         severity="warning",
-        expected=f"no {said} while critical is above 0",
+        expected=f"no {passed} while critical is above 0",
+    )
+
+
+def _one_step(role: str, above: str) -> HardRule:
+    return HardRule(
+        code="escalation-skips-a-step",
+        broken_when=f"from == '{role}' and to != '{above}'",
+        path="to",
+        say=f"Send it to {above}: an escalation from {role} goes exactly one step up.",
+        expected=above,
     )
 
 
@@ -70,8 +79,8 @@ ARCHITECTURE_DESIGN = MessageType(
     senders=("architect",), receivers=("lead",), priority="STATUS",
     fields=fields(
         {"phase": TEXT, "artifact": TEXT,
-         "decisions": ListOf(Group(fields({"decision": TEXT, "rationale": TEXT}, {"alternatives": TEXTS}))),
-         "risks": ListOf(Group(fields({"risk": TEXT, "impact": TEXT, "mitigation": TEXT})))},
+         "decisions": ListOf(group({"decision": TEXT, "rationale": TEXT}, {"alternatives": TEXTS})),
+         "risks": ListOf(group({"risk": TEXT, "impact": TEXT, "mitigation": TEXT}))},
         {"committed": BOOLEAN},
     ),
     example={"type": "architecture_design", "phase": "01", "artifact": "phases/01/architecture.md",
@@ -91,27 +100,17 @@ SENIOR_SPEC = MessageType(
     semantics=action("spec", "plan=plan_id enriched=tasks_enriched concerns committed"),
 )  # fmt: skip
 
-DEV_PROGRESS = MessageType(
-    name="dev_progress", purpose="A task done, half done or failed, with its commit.",
-    senders=("dev",), receivers=("senior",), priority="STATUS",
-    fields=fields(
-        {"task": TEXT, "plan_id": TEXT, "commit": NOTE, "status": one_of("complete", "partial", "failed")},
-        {"concerns": TEXTS},
-    ),
-    rules=(COMPLETE_WITHOUT_COMMIT,),
+_DEV_PROGRESS = DEV_PROGRESS._replace(
+    receivers=("senior",),
     example={"type": "dev_progress", "task": "01-01/T3", "plan_id": "01-01", "commit": "abc1234", "status": "partial",
              "concerns": ["The token's shape differs from the plan"]},
-    semantics=action("progress", "plan=plan_id task status commit concerns"),
 )  # fmt: skip
 
-DEV_BLOCKER = MessageType(
-    name="dev_blocker", purpose="What keeps a dev from going on, and what would free it.",
-    senders=("dev",), receivers=("senior",), priority="ERROR",
-    fields=fields({"task": TEXT, "plan_id": TEXT, "blocker": TEXT, "needs": TEXT}, {"attempted": TEXTS}),
+_DEV_BLOCKER = DEV_BLOCKER._replace(
+    receivers=("senior",),
     example={"type": "dev_blocker", "task": "01-02/T1", "plan_id": "01-02",
              "blocker": "The session table is not there yet", "needs": "Plan 01-01 committed",
              "attempted": ["Looked for the migration on main"]},
-    semantics=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
 )  # fmt: skip
 
 CODE_REVIEW_RESULT = MessageType(
@@ -129,30 +128,16 @@ CODE_REVIEW_RESULT = MessageType(
 )  # fmt: skip
 
 QA_RESULT = MessageType(
-    name="qa_result", purpose="Whether a plan's work holds, with the checks that say so.",
-    senders=("qa-lead",), receivers=("lead",), priority="VALIDATION",
-    fields=fields(
-        {"tier": one_of("quick", "standard", "deep"), "result": VERDICTS,
-         "checks": Group(fields({"passed": COUNT, "failed": COUNT, "total": COUNT}))},
-        {"failures": ListOf(Group(fields({"check": TEXT, "expected": NOTE, "actual": NOTE, "evidence": NOTE}))),
-         **REPORT},
-    ),
-    rules=(
-        HardRule(
-            code="pass-with-failures", broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
-            path="result", say="Say FAIL or PARTIAL: something failed.",
-            expected="FAIL or PARTIAL when anything failed",
-        ),
-        HardRule(
-            code="checks-exceed-total", broken_when="checks.passed + checks.failed > checks.total", path="checks.total",
-            say="Count again: passed and failed together come to more than total.", severity="warning",
-            expected="total of at least passed + failed",
-        ),
-    ),
-    example={"type": "qa_result", "tier": "deep", "result": "FAIL", "checks": {"passed": 18, "failed": 2, "total": 20},
-             "failures": [{"check": "Model", "expected": "Set in the front matter", "actual": "Inherited",
-                           "evidence": "senior.md:3"}],
-             "artifact": "phases/01/verification.jsonl", "committed": True},
+    name="qa_result", purpose="Whether a plan's work holds, with the checks that say so.", senders=("qa-lead",),
+    receivers=("lead",), priority="VALIDATION",
+    fields=fields({"tier": TIERS, "result": VERDICTS, "checks": CHECKS}, {"failures": FAILURES, **REPORT}),
+    rules=(PASS_WITH_FAILURES, CHECKS_EXCEED_TOTAL),
+    example={
+        "type": "qa_result", "tier": "deep", "result": "FAIL", "checks": {"passed": 18, "failed": 2, "total": 20},
+        "failures": [{"check": "Model", "expected": "Set in the front matter", "actual": "Inherited",
+                      "evidence": "senior.md:3"}],
+        "artifact": "phases/01/verification.jsonl", "committed": True,
+    },
     semantics=action(
         "verdict",
         "result tier passed=checks.passed failed=checks.failed total=checks.total failures "
@@ -165,8 +150,8 @@ QA_CODE_RESULT = MessageType(
     name="qa_code_result", purpose="What tests and linters say of the code.",
     senders=("qa-code",), receivers=("lead",), priority="VALIDATION",
     fields=fields(
-        {"result": VERDICTS, "tests": Group(fields({"passed": COUNT, "failed": COUNT, "skipped": COUNT})),
-         "lint": Group(fields({"errors": COUNT, "warnings": COUNT})), "findings_count": COUNT, "critical": COUNT},
+        {"result": VERDICTS, "tests": group({"passed": COUNT, "failed": COUNT, "skipped": COUNT}),
+         "lint": group({"errors": COUNT, "warnings": COUNT}), "findings_count": COUNT, "critical": COUNT},
         REPORT,
     ),
     rules=(
@@ -206,8 +191,8 @@ SCOUT_FINDINGS = MessageType(
     name="scout_findings", purpose="Answers to the questions a scout was sent to look into.",
     senders=("scout",), receivers=("lead",), priority="STATUS",
     fields=fields(
-        {"domain": one_of("tech-stack", "architecture", "quality", "concerns"),
-         "findings": ListOf(Group(fields({"query": TEXT, "finding": TEXT, "confidence": LEVELS})))},
+        {"domain": DOMAINS,
+         "findings": ListOf(group({"query": TEXT, "finding": TEXT, "confidence": LEVELS}))},
         REPORT,
     ),
     example={"type": "scout_findings", "domain": "tech-stack",
@@ -241,51 +226,29 @@ DEBUGGER_REPORT = MessageType(
 )  # fmt: skip
 
 ESCALATION = MessageType(
-    name="escalation",
-    purpose="What an agent may not settle itself, handed one step up.",
-    senders=ROLES,
-    receivers=("senior", "lead", "architect", "human"),
-    priority="ESCALATION",
+    name="escalation", purpose="What an agent may not settle itself, handed one step up.", senders=ROLES,
+    receivers=("senior", "lead", "architect", "human"), priority="ESCALATION",
     fields=fields(
-        {
-            "from": one_of(*ROLES),
-            "to": one_of(*ROLES, "human"),  # the chain says which of them
-            "issue": TEXT,
-            "evidence": TEXTS,
-            "recommendation": TEXT,
-            "severity": one_of("blocking", "major", "minor"),
-        }
+        {"from": one_of(*ROLES), "to": one_of(*ROLES, "human"), "issue": TEXT, "evidence": TEXTS,
+         "recommendation": TEXT, "severity": one_of("blocking", "major", "minor")},
     ),
-    rules=tuple(
-        HardRule(
-            code="escalation-skips-a-step",
-            broken_when=f"from == '{role}' and to != '{above}'",
-            path="to",
-            say=f"Send it to {above}: an escalation from {role} goes exactly one step up.",
-            expected=above,
-        )
-        for role, above in CHAIN.items()
-    ),
+    rules=tuple((_one_step(role, above) for role, above in CHAIN.items())),
     example={
-        "type": "escalation",
-        "from": "dev",
-        "to": "senior",
-        "issue": "The design assumes no server-side state",
-        "evidence": ["A refresh needs a session"],
-        "recommendation": "Look at the stateless design again",
+        "type": "escalation", "from": "dev", "to": "senior", "issue": "The design assumes no server-side state",
+        "evidence": ["A refresh needs a session"], "recommendation": "Look at the stateless design again",
         "severity": "blocking",
     },
     semantics=action(
-        "escalate", "level=to by=from reason=issue evidence evidence/text=evidence[] advice=recommendation severity"
+        "escalate", "level=to by=from reason=issue evidence evidence/text=evidence[] advice=recommendation severity",
     ),
-)
+)  # fmt: skip
 
 VBW_COMPANY = Dialect(
     name="vbw-company", version="1.0",
     purpose="A company of agents: artifacts, review cycles, escalation up the chain.", form="json", roles=ROLES,
     wire=EnvelopeFields(correlation="task", sender="from", recipient="to", task="task"), chain=CHAIN,
     types=types_by_name(
-        ARCHITECTURE_DESIGN, SENIOR_SPEC, DEV_PROGRESS, DEV_BLOCKER, CODE_REVIEW_RESULT, QA_RESULT, QA_CODE_RESULT,
+        ARCHITECTURE_DESIGN, SENIOR_SPEC, _DEV_PROGRESS, _DEV_BLOCKER, CODE_REVIEW_RESULT, QA_RESULT, QA_CODE_RESULT,
         SECURITY_AUDIT, SCOUT_FINDINGS, DEBUGGER_REPORT, ESCALATION,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""vbw-handoff 1.0: flat JSON told apart by `type`; whatever is not JSON is plain markdown."""
+"""vbw-handoff 1.0: flat JSON with a `type`; other text is plain markdown."""
 
 from telex.dialects.schema import (
     COMPLETE_WITHOUT_COMMIT,
@@ -8,27 +8,42 @@ from telex.dialects.schema import (
     TEXTS,
     Dialect,
     EnvelopeFields,
-    Group,
     HardRule,
     ListOf,
     MessageType,
     action,
     fields,
+    group,
     one_of,
     types_by_name,
 )
 
 LEVELS = one_of("high", "medium", "low")
+DOMAINS = one_of("tech-stack", "architecture", "quality", "concerns")
+TIERS = one_of("quick", "standard", "deep")
+VERDICTS = one_of("PASS", "FAIL", "PARTIAL")
+CHECKS = group({"passed": COUNT, "failed": COUNT, "total": COUNT})
+FAILURES = ListOf(group({"check": TEXT, "expected": NOTE, "actual": NOTE, "evidence": NOTE}))
+CROSS_CUTTING = ListOf(group({"target_domain": TEXT, "finding": TEXT, "relevance": LEVELS}))
+PASS_WITH_FAILURES = HardRule(
+    code="pass-with-failures", broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
+    path="result", say="Say FAIL or PARTIAL: something failed.", expected="FAIL or PARTIAL when anything failed",
+)  # fmt: skip
+CHECKS_EXCEED_TOTAL = HardRule(
+    code="checks-exceed-total", broken_when="checks.passed + checks.failed > checks.total", path="checks.total",
+    say="Count again: passed and failed together come to more than total.", severity="warning",
+    expected="total of at least passed + failed",
+)  # fmt: skip
 NO_EVIDENCE = "Insufficient evidence"
 
 SCOUT_FINDINGS = MessageType(
     name="scout_findings", purpose="What a scout learned about the domain it was given.",
     senders=("scout",), receivers=("lead",), priority="STATUS",
     fields=fields(
-        {"domain": one_of("tech-stack", "architecture", "quality", "concerns"),
-         "documents": ListOf(Group(fields({"name": TEXT, "content": NOTE}))), "confidence": LEVELS,
+        {"domain": DOMAINS,
+         "documents": ListOf(group({"name": TEXT, "content": NOTE})), "confidence": LEVELS,
          "confidence_rationale": TEXT},
-        {"cross_cutting": ListOf(Group(fields({"target_domain": TEXT, "finding": TEXT, "relevance": LEVELS})))},
+        {"cross_cutting": CROSS_CUTTING},
     ),
     example={"type": "scout_findings", "domain": "architecture",
              "documents": [{"name": "ARCHITECTURE.md", "content": "## Layers\nThree, top to bottom."}],
@@ -69,22 +84,11 @@ QA_RESULT = MessageType(
     name="qa_result", purpose="Whether the work holds, with the checks that say so and the whole report.",
     senders=("qa",), receivers=("lead",), priority="VALIDATION",
     fields=fields(
-        {"tier": one_of("quick", "standard", "deep"), "result": one_of("PASS", "FAIL", "PARTIAL"),
-         "checks": Group(fields({"passed": COUNT, "failed": COUNT, "total": COUNT})), "body": NOTE},
-        {"failures": ListOf(Group(fields({"check": TEXT, "expected": NOTE, "actual": NOTE, "evidence": NOTE})))},
+        {"tier": TIERS, "result": VERDICTS,
+         "checks": CHECKS, "body": NOTE},
+        {"failures": FAILURES},
     ),
-    rules=(
-        HardRule(
-            code="pass-with-failures", broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
-            path="result", say="Say FAIL or PARTIAL: something failed.",
-            expected="FAIL or PARTIAL when anything failed",
-        ),
-        HardRule(
-            code="checks-exceed-total", broken_when="checks.passed + checks.failed > checks.total", path="checks.total",
-            say="Count again: passed and failed together come to more than total.", severity="warning",
-            expected="total of at least passed + failed",
-        ),
-    ),
+    rules=(PASS_WITH_FAILURES, CHECKS_EXCEED_TOTAL),
     example={"type": "qa_result", "tier": "standard", "result": "PARTIAL",
              "checks": {"passed": 18, "failed": 2, "total": 20},
              "failures": [{"check": "Links", "expected": "All resolve", "actual": "One is broken",

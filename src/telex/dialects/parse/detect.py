@@ -1,45 +1,136 @@
-"""Detection of a message's dialect and type.
+"""Detection of a message's dialect and type, and the layout of its fields.
 
-Dialects share type names, so the message is compared with every type of that name, and the best match wins. A tie goes
-to the team's preferred dialect, then to matching roles, then to the order of the dialects. For an unknown name the
-nearest known one is suggested.
+Dialects share type names, so a message is compared with every type of that name and the best match wins. A tie goes to
+the team's preferred dialect, then to matching roles, then to the order of the dialects. For an unknown name the nearest
+known one is suggested. Fields on the wrong level (in a payload, or flat) are moved, with a finding.
 """
 
 from typing import Any, NamedTuple
 
-from telex.dialects.blanks import is_blank
-from telex.dialects.parse.layout import laid_out
-from telex.dialects.schema import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
+from telex.dialects.parse.json import read_json
+from telex.dialects.schema import (
+    ANY,
+    TYPE,
+    Anything,
+    Dialect,
+    Field,
+    Fields,
+    Group,
+    MapOf,
+    MessageType,
+    OneOf,
+    Tree,
+)
+from telex.dialects.write import is_blank
 from telex.model.finding import Finding
 from telex.model.roster import AT
-from telex.model.text import ROOT, join, nearest
+from telex.model.text import ROOT, join, nearest, path_of
+
+
+def laid_out(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, list[Finding]]:
+    """The message with its fields on the level where the dialect has them, and findings on those that were moved."""
+    own = type_.fields if dialect.payload is None else {dialect.payload}
+    if all(name == TYPE or name in dialect.envelope or name in own for name in tree) and (
+        dialect.payload is None or isinstance(tree.get(dialect.payload), dict)
+    ):
+        return tree, []  # nearly every message
+    if dialect.payload is None:
+        return _flat(tree, dialect, type_)
+    findings: list[Finding] = []
+    for move in (_payload_as_text, _payload_by_another_name, _beside_payload):
+        tree, found = move(tree, dialect.payload, dialect, type_)
+        findings += [found] if found else []
+    return tree, findings
+
+
+def object_in_text(value: Any) -> Tree | None:
+    """The object that is encoded as JSON in a text."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return None
+    read = read_json(value.strip())
+    whole = not read.failed and not read.findings and read.end == len(value.strip())
+    return read.value if whole and type(read.value) is dict else None
+
+
+def _flat(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, list[Finding]]:
+    fields = dialect.fields_of(type_)
+    boxes = [
+        name
+        for name, value in tree.items()
+        if isinstance(value, dict) and name not in fields and any(inner in fields and inner != TYPE for inner in value)
+    ]
+    if len(boxes) != 1 or (tree.keys() & tree[boxes[0]].keys()) - {TYPE}:
+        return tree, []
+    inner = {name: value for name, value in tree[boxes[0]].items() if name != TYPE}
+    say = f"Move {', '.join(inner)} out of {boxes[0]}, to the level of type: {dialect.name} has no {boxes[0]}."
+    moved = {name: value for name, value in tree.items() if name != boxes[0]} | inner
+    return moved, [Finding("field-misplaced", path_of(boxes[0]), say, expected="the fields beside type")]
+
+
+def _payload_as_text(tree: Tree, payload: str, dialect: Dialect, type_: MessageType) -> tuple[Tree, Finding | None]:
+    inner = object_in_text(tree.get(payload))
+    if inner is None:
+        return tree, None
+    say = f"Write {payload} as an object, not as a text with JSON in it."
+    return tree | {payload: inner}, Finding("wrong-type", path_of(payload), say, expected="an object", found="text")
+
+
+def _payload_by_another_name(
+    tree: Tree, payload: str, dialect: Dialect, type_: MessageType
+) -> tuple[Tree, Finding | None]:
+    required = [name for name, field in type_.fields.items() if field.required]
+    others = [
+        name
+        for name, value in tree.items()
+        if name not in dialect.envelope and isinstance(value, dict) and not _takes_object(type_.fields.get(name))
+        if sum(inner in value for inner in required) * 2 >= max(len(required), 1)
+    ]
+    if payload in tree or len(others) != 1:
+        return tree, None
+    say = f"Rename {others[0]!r} to {payload!r}."
+    renamed = {payload if name == others[0] else name: value for name, value in tree.items()}
+    wanted = f"a field {payload!r}"
+    return renamed, Finding("field-missing", path_of(payload), say, expected=wanted, found=others[0], nearest=payload)
+
+
+def _takes_object(field: Field | None) -> bool:
+    return field is not None and isinstance(field.kind, (Group, MapOf, Anything))
+
+
+def _beside_payload(tree: Tree, payload: str, dialect: Dialect, type_: MessageType) -> tuple[Tree, Finding | None]:
+    inner = tree.get(payload, {})
+    if not isinstance(inner, dict):
+        return tree, None
+    outside = [name for name in tree if name in type_.fields and name not in dialect.envelope and name not in inner]
+    if not outside:
+        return tree, None
+    say = f"Move {', '.join(outside)} into {payload}."
+    moved = {name: tree[name] for name in outside}
+    rest = {name: value for name, value in tree.items() if name not in moved}
+    wanted = f"an object {payload!r} that holds them"
+    return rest | {payload: {**inner, **moved}}, Finding("field-misplaced", path_of(payload), say, expected=wanted)
+
 
 ENVELOPE_FIELDS_MIN = 3  # fewer shared names are chance
 _AT_TYPE = join(ROOT, TYPE)
 
-# What coding tools say to each other under names that are ours too, but with no envelope. They are not ours to judge.
-CONTROL_TYPES = frozenset(
-    {
-        "shutdown_request",
-        "shutdown_response",
-        "shutdown_approved",
-        "plan_approval_request",
-        "plan_approval_response",
-        "idle_notification",
-    }
-)
-_FRAME_FIELDS = frozenset({"request_id", "approve", "reason", "from", "timestamp"})  # what frames have, too
+# Control frames of coding tools, under names that dialects use too, but without an envelope.
+CONTROL_TYPES = frozenset({
+    "shutdown_request", "shutdown_response", "shutdown_approved", "plan_approval_request", "plan_approval_response",
+    "idle_notification",
+})  # fmt: skip
+_FRAME_FIELDS = frozenset({"request_id", "approve", "reason", "from", "timestamp"})  # also fields of such frames
 
 
 class Detection(NamedTuple):
     dialect: Dialect | None
     type: MessageType | None
     findings: tuple[Finding, ...] = ()
-    certain: bool = True  # when the type was fixed: is it surely the one?
+    certain: bool = True  # False: the type is a guess
 
 
 class DetectionHint(NamedTuple):
-    """What is known from elsewhere, used only to settle a tie."""
+    """Facts from outside the message, used to break a tie."""
 
     preferred: str | None = None
     as_role: str | None = None
@@ -47,24 +138,20 @@ class DetectionHint(NamedTuple):
 
 
 def is_control_frame(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
-    """Is this a coding tool's own frame? Not if it has what only a dialect's type of that name has, or a role as its
-    sender: a frame has the name of an agent."""
+    """Whether this is a coding tool's control frame. It is not if it has a field that only a dialect's type of that
+    name has, or a role as its sender: a frame has the name of an agent."""
     named = tree.get(TYPE) if isinstance(tree, dict) else None
     if not isinstance(named, str) or named not in CONTROL_TYPES:
         return False
-    ours = {
-        name
-        for dialect in dialects
-        if named in dialect.types
-        for name in (dialect.payload, *dialect.envelope, *dialect.types[named].fields)
-    }
-    roles = {role for dialect in dialects if named in dialect.types for role in dialect.roles}
+    having = [dialect for dialect in dialects if named in dialect.types]
+    ours = {name for other in having for name in (other.payload, *other.envelope, *other.types[named].fields)}
+    roles = {role for dialect in having for role in dialect.roles}
     by_role = "requestId" in tree and isinstance(tree.get("from"), str) and tree["from"] in roles
     return not by_role and not any(name in tree for name in ours - _FRAME_FIELDS)
 
 
 def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
-    """Does this object, found somewhere inside a text, claim to be a message of one of these dialects?"""
+    """Whether this object from inside a text has a type or the envelope of one of these dialects."""
     if not isinstance(tree, dict):
         return False
     named = tree.get(TYPE)
@@ -74,7 +161,7 @@ def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
 
 
 def is_near(tree: Tree, dialect: Dialect) -> bool:
-    """Has this mapping anything in common with the dialect's messages: a type, or mostly the fields of one?"""
+    """Whether this mapping has a type, or mostly fields of one type of the dialect."""
     if TYPE in tree:
         return True
     known = max((sum(name in type_.fields for name in tree) for type_ in dialect.types.values()), default=0)
@@ -82,9 +169,9 @@ def is_near(tree: Tree, dialect: Dialect) -> bool:
 
 
 def wrapped(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Detection, Tree, Dialect] | None:
-    """A flat message of a dialect with a payload, wrapped, and the dialect that says which fields it needs.
+    """A flat message of a dialect with a payload, wrapped, and the dialect with the fields that it needs.
 
-    None: it is none, or another dialect has its type.
+    None: it is not one, or another dialect has its type.
     """
     named = tree.get(TYPE)
     having = [dialect for dialect in dialects if isinstance(named, str) and named in dialect.types]
@@ -95,17 +182,17 @@ def wrapped(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Detection, Tree,
     if names is None or dialect.payload is None or dialect.payload in tree:
         return None
     fields = {name: value for name, value in tree.items() if name not in names}
-    fields |= {names[name]: tree[name] for name in names if name in tree}  # the tool's own name goes before ours
+    fields |= {names[name]: tree[name] for name in names if name in tree}  # the tool's name wins
     around = {name: value for name, value in fields.items() if name == TYPE or name in dialect.envelope}
     inside = {name: value for name, value in fields.items() if name not in around}
     if any(isinstance(value, dict) for value in inside.values()):
         return None  # a payload under another name
     if not inside or not all(name in fields for name in dialect.flat.told_by[str(named)]):
-        return None  # not one field of the payload, or nothing to tell it by
+        return None
     return Detection(dialect, dialect.types[str(named)]), {**around, dialect.payload: inside}, dialect.flat.dialect
 
 
-def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
+def detect(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
     given = tree.get(TYPE)
     if isinstance(given, str) and given:
         exact = [(dialect, dialect.types[given]) for dialect in dialects if given in dialect.types]
@@ -118,7 +205,7 @@ def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Dete
 def _in_another_envelope(
     tree: Tree, exact: list[tuple[Dialect, MessageType]], dialects: tuple[Dialect, ...]
 ) -> Detection | None:
-    """A type of one dialect in the whole envelope of another, where only the sender knows which of the two is meant."""
+    """A type of one dialect in the envelope of another: only the sender knows which of the two is meant."""
     named = exact[0][1].name
     around = [
         dialect
@@ -138,9 +225,9 @@ def _in_another_envelope(
     actions = {type_.action for _, type_ in exact if type_.action}
     alike = fitting or [type_ for type_ in dialect.types.values() if type_.action in actions]
     meant = alike[0] if len(alike) == 1 else None
-    instead = f"Use {meant.name}" if meant else f"Use a type of {dialect.name}"
-    say = f"{instead}: the envelope is that of {dialect.name}, and {named} is a type of {exact[0][0].name}."
     near = meant.name if meant else None
+    instead = near or f"a type of {dialect.name}"
+    say = f"Use {instead}: the envelope is that of {dialect.name}, and {named} is a type of {exact[0][0].name}."
     finding = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=named, nearest=near)
     return Detection(dialect, meant, (finding,), certain=False)
 
@@ -153,9 +240,8 @@ def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Detec
     if listed:
         dialect = _by_envelope(tree, dialects) or listed[0][0]
         say = f"Choose one type: {', '.join(dialect.types)}."
-        return Detection(
-            dialect, None, (Finding("placeholder-left", _AT_TYPE, say, expected=_types(dialect), found=given),)
-        )
+        finding = Finding("placeholder-left", _AT_TYPE, say, expected=_types(dialect), found=given)
+        return Detection(dialect, None, (finding,))
     close = [(dialect, dialect.types[name]) for dialect in dialects if (name := nearest(given, dialect.types))]
     if close:
         dialect, type_ = _best(tree, close, hint)
@@ -163,9 +249,11 @@ def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Detec
         finding = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=given[:60], nearest=type_.name)
         return Detection(dialect, type_, (finding,), certain=_missing(tree, dialect, type_) == 0)
     by_envelope = _by_envelope(tree, dialects)
-    wanted = _types(by_envelope) if by_envelope else "a type of " + ", ".join(dialect.name for dialect in dialects)
-    say = f"Use {wanted}."
-    if by_envelope is None:
+    if by_envelope is not None:
+        wanted = _types(by_envelope)
+        say = f"Use {wanted}."
+    else:
+        wanted = "a type of " + ", ".join(dialect.name for dialect in dialects)
         say = "Use a type that one of the dialects has; `telex dialects NAME` lists them."
     return Detection(by_envelope, None, (Finding("type-unknown", _AT_TYPE, say, expected=wanted, found=given[:60]),))
 
@@ -182,17 +270,15 @@ def _unnamed(tree: Tree, given: Any, dialects: tuple[Dialect, ...], hint: Detect
     if whole:
         choices = [choice for choice in whole if _values_fit(tree, *choice)] or whole
         dialect, type_ = _best(tree, choices, hint)
-        say = f"Add type: the fields are those of {type_.name}."
-        if found is not None:
-            say = f"Write the type as {type_.name!r}: the fields are those."
+        do = "Add type" if found is None else f"Write the type as {type_.name!r}"
+        say = f"{do}: the fields are those of {type_.name}."
         certain = {other.name for _, other in choices} == {type_.name}
         finding = Finding(code, _AT_TYPE, say, expected=_types(dialect), found=found, nearest=type_.name)
         return Detection(dialect, type_, (finding,), certain)
     by_envelope = _by_envelope(tree, dialects)
     wanted = _types(by_envelope) if by_envelope else "the name of a message type"
-    return Detection(
-        by_envelope, None, (Finding(code, _AT_TYPE, f"Add type: {wanted}.", expected=wanted, found=found),)
-    )
+    finding = Finding(code, _AT_TYPE, f"Add type: {wanted}.", expected=wanted, found=found)
+    return Detection(by_envelope, None, (finding,))
 
 
 def _types(dialect: Dialect) -> str:
@@ -208,16 +294,18 @@ def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: Detectio
     def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, bool, int, bool, bool]:
         dialect, type_ = choice
         known, preferred = knows(dialect, hint.as_role), dialect.name == hint.preferred
-        # A field that is missing speaks for no other dialect; one that only the other has does.
+        # A missing field is no evidence for another dialect; a field that only the other has is.
         own = dialect.base == base and names <= dialect.fields_of(type_).keys()
         return known, own, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
 
-    return max(choices, key=rank)  # max keeps the first of equals: the ladder
+    return max(choices, key=rank)  # max returns the first of equals
 
 
 def _is_default_version(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> bool:
-    """Whether all choices are versions of one dialect, and nothing speaks for another than the first. The comparison of
-    all of them would say the same; this is most messages, and takes a tenth of the time."""
+    """Whether all choices are versions of one dialect and nothing is evidence for another than the first.
+
+    A shortcut for most messages: a tenth of the time of the comparison, with the same result.
+    """
     dialect, type_ = choices[0]
     inside = tree.get(dialect.payload) if dialect.payload else tree
     return (
@@ -232,7 +320,7 @@ def _is_default_version(tree: Tree, choices: list[tuple[Dialect, MessageType]], 
 
 
 def knows(dialect: Dialect, role: str | None) -> bool:
-    """Has the dialect this role? Who is speaking is surer than what was written."""
+    """Whether the dialect has this role. The sender's role is better evidence than the text."""
     return role is None or dialect.addresses == "names" or role in dialect.roles
 
 
@@ -244,10 +332,10 @@ def roles_fit(type_: MessageType, hint: DetectionHint) -> bool:
 
 
 def fits_better(type_: MessageType, dialect: Dialect, other: Dialect) -> bool:
-    """Does each message with which nothing is wrong in this dialect fit it better than the other's type of that name?
+    """Whether every valid message of this type matches it better than the other dialect's type of that name.
 
-    Surely where one of the two must have what the other does not know. A message with a payload is laid beside a flat
-    one in another way, of which nothing is said here.
+    It does if one of the two requires a field that the other does not have. False, which is the safe answer, for
+    messages with a payload, which are compared in another way.
     """
     ours, theirs = dialect.fields_of(type_), other.fields_of(other.types[type_.name])
     if dialect.payload is not None or other.payload in ours:
@@ -258,11 +346,11 @@ def fits_better(type_: MessageType, dialect: Dialect, other: Dialect) -> bool:
 
 
 def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
-    """How well the message's names match: each known one counts for, each missing or unknown one against."""
+    """How well the names of the fields match: known ones count for, missing and unknown ones against."""
     if dialect.payload is None:
         return _overlap(laid_out(tree, dialect, type_)[0], dialect.fields_of(type_))
     inner = tree.get(dialect.payload)
-    if isinstance(inner, dict):  # a payload says enough, even when the envelope around it was forgotten
+    if isinstance(inner, dict):  # a payload is enough, even without an envelope
         around = sum(name in dialect.envelope or name == TYPE for name in tree)
         return _overlap(inner, type_.fields) + 2 * around + 2 - _foreign_roles(tree, dialect)
     return _overlap(tree, dialect.fields_of(type_)) + _overlap({}, type_.fields)
@@ -276,7 +364,7 @@ def _overlap(tree: Tree, fields: Fields) -> int:
 
 
 def _foreign_roles(tree: Tree, dialect: Dialect) -> int:
-    """How many roles the envelope names that the dialect does not have."""
+    """Number of roles in the envelope that the dialect does not have."""
     wire = dialect.wire
     if dialect.addresses != "roles":
         return 0
@@ -285,7 +373,7 @@ def _foreign_roles(tree: Tree, dialect: Dialect) -> int:
 
 
 def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
-    """How many required fields the message lacks, `type` aside."""
+    """Number of required fields that the message lacks, except `type`. A payload that is no object lacks none."""
     inner = tree.get(dialect.payload, {}) if dialect.payload else tree
     own = sum(field.required and name not in inner for name, field in type_.fields.items() if isinstance(inner, dict))
     around = sum(field.required and name not in tree for name, field in dialect.envelope.items())
@@ -293,12 +381,12 @@ def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
 
 
 def is_complete(tree: Tree, dialects: list[Dialect]) -> bool:
-    """Has it every required field of its type, in one of these dialects?"""
+    """Whether it has every required field of its type in one of these dialects."""
     return any(_missing(tree, dialect, dialect.types[tree[TYPE]]) == 0 for dialect in dialects)
 
 
 def _values_fit(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:
-    """Is every choice that the message makes one that this type has?"""
+    """Whether every choice in the message is one that this type has."""
     inner = tree.get(dialect.payload, {}) if dialect.payload else tree
     chosen = [(inner.get(name), field.kind) for name, field in type_.fields.items() if isinstance(inner, dict)]
     return all(not isinstance(kind, OneOf) or value is None or value in kind.values for value, kind in chosen)
@@ -309,7 +397,7 @@ def _envelope_fit(tree: Tree, dialect: Dialect) -> int:
 
 
 def _by_envelope(tree: Tree, dialects: tuple[Dialect, ...]) -> Dialect | None:
-    """The dialect whose envelope this is, when the type does not tell. An only choice needs no proof."""
+    """The dialect with this envelope, for an unknown type. A single dialect needs no evidence."""
     if len(dialects) == 1:
         return dialects[0]
     best = max(dialects, key=lambda dialect: _envelope_fit(tree, dialect), default=None)

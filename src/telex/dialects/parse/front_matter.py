@@ -1,46 +1,40 @@
 """Parser of YAML front matter.
 
-It supports a safe subset: no tags, anchors, aliases, merge keys or duplicate keys, and no implicit typing. Every scalar
-stays text; only its field knows whether `no`, `010` or `12:30` is a boolean, a number or text, so conversion is left to
-the validator.
+It supports a safe subset of YAML: no tags, anchors, aliases, merge keys or duplicate keys, and no implicit types. Every
+scalar stays text; its field decides whether `no`, `010` or `12:30` is a boolean, a number or text.
 
-There are two parsers. The one here works line by line and accepts only what is certain, which is nearly all that agents
-write. Everything else goes to `yaml_fields`, which parses all of YAML and reports errors. Importing that costs as much
-as parsing a thousand messages here, so it is imported only when needed.
+`read_simple` parses line by line and accepts nearly all that agents write. `read_events` parses everything else with
+PyYAML and reports errors. Importing PyYAML costs as much as a thousand messages, so it is imported only when needed.
 """
 
+import re
 from typing import Any, NamedTuple
 
+from telex.dialects.scalars import INDICATORS, PlainScalar, is_plain
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
+from telex.model.text import ROOT, join
 
-
-class PlainScalar(str):
-    """A scalar written without quotes: only its field may say whether it is a number, a truth value or text."""
-
-    __slots__ = ()
-
-
-# quoted and block scalars are str; `key:` alone is Plain("")
+# Quoted and block scalars are str; `key:` alone is PlainScalar("").
 Value = PlainScalar | str | list["Value"] | dict[str, "Value"]
 
 
 class FrontMatter(NamedTuple):
-    """A message in two parts. With findings, the fields are what could be read all the same."""
+    """Fields and body. With findings, the fields are those that could be parsed."""
 
     fields: dict[str, Value]
-    body: str  # the markdown after the closing line, to the letter
+    body: str  # the markdown after the closing line
     findings: tuple[Finding, ...] = ()
 
 
-_LINES_LOOKED_AT = 5  # room for a comment or a stray line before the first field
-_CHARACTERS_LOOKED_AT = 2000  # so that asking at many places in a long text stays cheap
+_LINES_LOOKED_AT = 5  # comments or stray lines before the first field
+_CHARACTERS_LOOKED_AT = 2000  # bounds the cost at many positions of a long text
 
 
 def looks_like_front_matter(text: str) -> bool:
-    """Is the `---` at the top the start of front matter, and not a horizontal rule?
+    """Whether the `---` at the top starts front matter and is not a horizontal rule.
 
-    A rule is set off by a blank line, so a first field after a blank line counts only when a closing line follows.
+    A rule has a blank line after it, so a field after a blank line counts only if a closing line follows.
     """
     if not text.startswith("---"):
         return False
@@ -58,7 +52,7 @@ def looks_like_front_matter(text: str) -> bool:
 
 
 def read_front_matter(text: str, limits: Limits = LIMITS) -> FrontMatter:
-    """Split a text (no BOM, only LF) and read its fields. It never raises: what is wrong is a finding."""
+    """Split a text (no BOM, only LF) and parse its fields. It never raises; errors are findings."""
     first, _, rest = text.partition("\n")
     if not _is_fence(first):
         say = "Start the message with a line of only ---, then its fields, then another line of only ---."
@@ -69,15 +63,11 @@ def read_front_matter(text: str, limits: Limits = LIMITS) -> FrontMatter:
         return FrontMatter({}, rest, (Finding("front-matter-not-closed", "$", say, expected="---"),))
     front, body = text[len(first) + 1 : closing[0]], text[closing[1] :]
     if _is_longer_than(limits.front_matter_bytes_max, front):
-        say = (
-            f"Keep the front matter within {limits.front_matter_bytes_max} bytes; long text belongs in the body below."
-        )
+        say = f"Shorten the front matter to {limits.front_matter_bytes_max} bytes; long text belongs in the body below."
         return FrontMatter({}, body, (Finding("front-matter-too-large", "$", say),))
     fields = read_simple(front, limits.depth_max)
     if fields is not None:
         return FrontMatter(fields, body)
-    from telex.dialects.parse.yaml_fields import read_events
-
     fields, findings = read_events(front, limits)
     return FrontMatter(fields, body, findings)
 
@@ -87,7 +77,7 @@ def _is_fence(line: str) -> bool:
 
 
 def _closing_line(text: str, start: int) -> tuple[int, int] | None:
-    """Where the first fence after `start` begins, counting the line break before it, and where the body begins."""
+    """Start of the first fence after `start`, with the line break before it, and start of the body."""
     while (start := text.find("\n---", start)) >= 0:
         end = text.find("\n", start + 4)
         if end < 0:
@@ -99,35 +89,33 @@ def _closing_line(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _looks_like_field(line: str) -> bool:
-    if line.startswith(("type:", "- type:")):  # surely meant, though YAML reads it otherwise
+    if line.startswith(("type:", "- type:")):  # certainly meant, though YAML reads it otherwise
         return True
     key, colon, value = line.strip(" \t{").partition(":")
     return bool(colon) and (not value or value[0] in " \t") and " " not in key and _key(key) is not None
 
 
 def _is_longer_than(bytes_max: int, text: str) -> bool:
-    # A character takes four bytes at most, so nearly every text is known to fit without encoding it.
+    # At most four bytes per character: nearly every text fits without encoding it.
     return len(text) * 4 > bytes_max and len(text.encode("utf-8", "surrogatepass")) > bytes_max
 
 
-# The simple reader is made of string methods only. Regular expressions that say the same have to be compiled at every
-# cold start, which takes longer than reading the message, and they are slower on every line.
+# read_simple uses string methods: regular expressions are slower, and compiling them costs more than one message.
 
 _QUOTES = ("'", '"')
-_INDICATORS = frozenset("-?:,[]{}#&*!|>'\"%@`")  # at the start of a plain scalar, YAML means something else by these
-_FLOW_INDICATORS = _INDICATORS - {"-"}  # inside brackets we refuse them anywhere: simpler than YAML's rule, and safe
-_KEY_CHARACTERS_MAX = 128  # YAML wants a key and its colon within 1024 characters; nobody needs as many
+_FLOW_INDICATORS = INDICATORS - {"-"}  # not accepted inside brackets, which is stricter than YAML
+_KEY_CHARACTERS_MAX = 128  # YAML allows 1024
 
 
 def read_simple(front: str, depth_max: int = LIMITS.depth_max) -> dict[str, Value] | None:
-    """The fields, when every line is certain; None when any is wrong, or only unusual.
+    """The fields; None if any line is wrong or unusual.
 
-    Certain are block mappings and lists, a scalar on the line of its key or dash, and lists and mappings in brackets on
+    It accepts block mappings and lists, a scalar on the line of its key or dash, and lists and mappings in brackets on
     one line. `here` is the column of the innermost open `block`, `outer` has those around it, and `waiting` is the key
     of the line before, if its value may still follow.
     """
     lines = front.split("\n")
-    if not "".join(lines).isprintable():  # tabs, control characters, and what YAML 1.1 takes for a line break
+    if not "".join(lines).isprintable():  # tabs, control characters, line breaks of YAML 1.1
         return None
     root: dict[str, Value] = {}
     block: Any = root
@@ -172,7 +160,7 @@ def read_simple(front: str, depth_max: int = LIMITS.depth_max) -> dict[str, Valu
 
 
 def _entry(text: str) -> tuple[str | None, Value | None] | None:
-    """Key and value, or only a value; a key whose value is not on its line has None. None alone is uncertainty."""
+    """Key and value, or only a value; the value is None if it is not on this line. None alone: not accepted."""
     head, colon, tail = text.partition(":")
     if colon and (not tail or tail[0] == " "):
         key = head if head.isidentifier() and len(head) < _KEY_CHARACTERS_MAX else _key(head)
@@ -180,8 +168,8 @@ def _entry(text: str) -> tuple[str | None, Value | None] | None:
             tail = tail.strip(" ")
             if not tail or tail[0] == "#":
                 return key, None
-            if tail[0] not in _INDICATORS and ": " not in tail and " #" not in tail and tail[-1] != ":":
-                return key, PlainScalar(tail)  # the usual case, here because two calls less are a third of the time
+            if tail[0] not in INDICATORS and ": " not in tail and " #" not in tail and tail[-1] != ":":
+                return key, PlainScalar(tail)  # the usual case, without two more calls
             value = _value(tail)
             return None if value is None else (key, value)
     value = _value(text)
@@ -201,29 +189,17 @@ def _key(text: str) -> str | None:
 
 
 def _value(text: str) -> Value | None:
-    """A scalar, or a list or mapping in brackets. `text` has no blanks at its left."""
+    """A scalar, or a list or mapping in brackets, without leading blanks."""
     if text[:1] in _QUOTES:
         return _unquoted(text.rstrip(" "))
     if text[:1] in ("[", "{"):
         return _flow(text.rstrip(" "))
     plain = text.partition(" #")[0].rstrip(" ")
-    return PlainScalar(plain) if _is_plain(plain) else None
-
-
-def stays_plain(text: str) -> bool:
-    """Is this text, written as a value without quotes, read back as it is?"""
-    return text.isprintable() and text[:1] != " " and text[-1:] != " " and " #" not in text and _is_plain(text)
-
-
-def _is_plain(text: str) -> bool:
-    """Has this no part that YAML takes for more than text? Blanks around it and comments are gone already."""
-    if not text or ": " in text or text[-1] == ":":
-        return False
-    return text[0] not in _INDICATORS or (text[0] in "-?:" and text[1:2] not in ("", " "))
+    return PlainScalar(plain) if is_plain(plain) else None
 
 
 def _unquoted(text: str) -> str | None:
-    """What the quotes hold. A control character, which cannot be in the text, stands in for each pair already read."""
+    """The text in quotes. Control characters, which it cannot contain, replace escapes that are already parsed."""
     inner, quote = text[1:-1], text[0]
     if len(text) < 2 or text[-1] != quote:
         return None
@@ -238,7 +214,7 @@ def _unquoted(text: str) -> str | None:
 
 
 def _flow(text: str) -> Value | None:
-    """A list or mapping in brackets, one level deep. A comma in quotes breaks an item in two, and neither half fits."""
+    """A list or mapping in brackets, one level deep. One with a comma in quotes is not accepted."""
     is_list = text[0] == "["
     if text[-1] != ("]" if is_list else "}"):
         return None
@@ -273,3 +249,240 @@ def _flow_scalar(text: str) -> PlainScalar | str | None:
     if text[:1] in _QUOTES:
         return _unquoted(text)
     return PlainScalar(text) if text and text[0] != "-" and _FLOW_INDICATORS.isdisjoint(text) else None
+
+
+_LOADER = "CSafeLoader"  # ten times as fast as SafeLoader, which parses the same except for rare tabs
+_OPENING = "---\n"  # prepended so that the parser's line numbers are those of the message
+_UNPRINTABLE = r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # YAML 1.1, 5.1
+_KEY_CHARACTERS_SHOWN_MAX = 128  # a path repeats its keys in every finding below them
+_YAML_TAGS = "tag:yaml.org,2002:"
+_ESCAPES = r"in double quotes, write \\ for a backslash; or use single quotes, which have no escapes"
+_IN_QUOTES = "put a value that begins with {} in quotes"
+_ENDS = "the {} opened here lacks a comma or its {}; for text, use quotes"
+# Part of a PyYAML error message (its two builds word most errors differently), code, text, and whether the error is
+# where the parser began and not where it stopped. The first match counts.
+_PROBLEMS = (
+    (" tab ", "yaml-tab", "indent with blanks, never with tabs", False),
+    ("scanning an alias", "yaml-alias", _IN_QUOTES.format("*"), False),
+    ("scanning an anchor", "yaml-anchor", _IN_QUOTES.format("&"), False),
+    ("scanning a tag", "yaml-tag", _IN_QUOTES.format("!"), False),
+    ("tag handle", "yaml-tag", _IN_QUOTES.format("!"), False),
+    ("values are not allowed", "", "put a value with ': ' in it in quotes, and a field on its own line", False),
+    ("expected ':'", "", "this is no `field: value`: add the colon and a blank, or indent it", True),
+    ("entries are not allowed", "", "begin a list on the line below its field, one `- item` per line", False),
+    ("cannot start any token", "", "put a value that begins like this in quotes", False),
+    ("escape", "", _ESCAPES, False),
+    ("hexdecimal", "", _ESCAPES, False),
+    ("quoted scalar", "", "close the quote that is opened here", True),
+    ("flow sequence", "", _ENDS.format("[", "]"), True),
+    ("flow mapping", "", _ENDS.format("{", "}"), True),
+    (
+        "block scalar",
+        "",
+        "after | or > the text starts on the next line, indented; for text, use quotes",
+        False,
+    ),
+    ("<document start>", "", "this belongs to no field: write every line as `field: value`", False),
+    ("block mapping", "", "indent this as its neighbours, or put the whole value in quotes", False),
+    ("block collection", "", "indent each `- item` alike", False),
+    ("", "", "YAML cannot read this: write it as `field: value`, with the value in quotes", False),
+)
+
+
+def read_events(front: str, limits: Limits) -> tuple[dict[str, Value], tuple[Finding, ...]]:
+    """Fields and findings from PyYAML's event stream, up to the first error after which nothing can be parsed.
+
+    Nothing is constructed or resolved: a tag creates no object and an alias is not expanded.
+    """
+    import yaml
+
+    state = _YamlState(limits)
+    text = _OPENING + front
+    if unprintable := re.search(_UNPRINTABLE, text):
+        state.report_control_characters(text, unprintable.start())
+        text = re.sub(_UNPRINTABLE, "\ufffd", text)  # the same length, so that positions stay
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, _LOADER, yaml.SafeLoader)):
+            if not state.take(event) or len(state.findings) >= limits.findings_max:
+                break
+    except yaml.MarkedYAMLError as exc:
+        state.report_malformed(exc, text)
+    except (yaml.YAMLError, ValueError, OverflowError):  # SafeLoader fails on escapes beyond Unicode
+        state.report("yaml-malformed", state.path_here(), _ESCAPES)
+    top = state.top[0] if state.top else None
+    return top if isinstance(top, dict) else {}, tuple(state.findings)
+
+
+class _Block:
+    """An open list or mapping."""
+
+    __slots__ = ("at_value", "content", "key", "lines", "path")
+
+    def __init__(self, content: list[Value] | dict[str, Value], path: str) -> None:
+        self.content = content
+        self.path = path
+        self.key: str | None = None  # the latest; None if it is not text
+        self.at_value = False  # in a mapping: the value of `key` is next
+        self.lines: dict[str, int] = {}  # line of each key
+
+    def path_of(self, key: str) -> str:
+        return join(self.path, _shortened(key, _KEY_CHARACTERS_SHOWN_MAX))
+
+
+class _YamlState:
+    """Fields and findings so far. Open blocks are a list and not calls, so that depth costs no stack.
+
+    Events are matched by class name, since this module does not import PyYAML.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.findings: list[Finding] = []
+        self.top: list[Value] = []  # the value at the top, as the only item of a list
+        self.blocks = [_Block(self.top, ROOT)]
+        self.documents = 0
+        self.line = 1
+
+    def take(self, event: Any) -> bool:
+        """Add one event. False: stop parsing."""
+        self.line = event.start_mark.line + 1
+        self.report_properties(event)
+        match type(event).__name__:
+            case "ScalarEvent":
+                self.take_scalar(event)
+            case "MappingStartEvent":
+                return self.open({})
+            case "SequenceStartEvent":
+                return self.open([])
+            case "MappingEndEvent" | "SequenceEndEvent":
+                self.blocks.pop()
+            case "AliasEvent":
+                self.place(PlainScalar(f"*{event.anchor}"))
+            case "DocumentStartEvent":
+                self.documents += 1
+                if self.documents > 1:
+                    say = "a --- with text after it starts a second document: put everything in one mapping"
+                    self.report("yaml-many-documents", ROOT, say)
+                    return False
+        return True
+
+    def take_scalar(self, event: Any) -> None:
+        is_plain = not event.style  # '' from the C parser, None from the other
+        value = PlainScalar(event.value) if is_plain else str(event.value)
+        if event.style == '"' and re.search(r"[\ud800-\udfff]", value):  # the C parser refuses such an escape itself
+            self.report("yaml-malformed", self.path_here(), _ESCAPES)
+        if len(self.blocks) > 1:
+            self.place(value)
+        elif value or not is_plain:  # an empty document, or only comments, is a mapping without fields
+            self.report_not_mapping(value)
+
+    def open(self, content: list[Value] | dict[str, Value]) -> bool:
+        path = self.path_here()
+        if len(self.blocks) > self.limits.depth_max:
+            self.report("too-deep", path, f"nest at most {self.limits.depth_max} levels deep")
+            return False
+        if len(self.blocks) == 1 and isinstance(content, list):
+            self.report_not_mapping("a list")
+        self.place(content)
+        self.blocks.append(_Block(content, path))
+        return True
+
+    def place(self, value: Value) -> None:
+        """Add a value to a list, under its key, or as the next key."""
+        block = self.blocks[-1]
+        if isinstance(block.content, list):
+            block.content.append(value)
+        elif block.at_value:
+            if block.key is not None:
+                if block.content.get(block.key) == value and isinstance(value, str):
+                    self.note_repetition(block.path_of(block.key))
+                block.content[block.key] = value
+            block.at_value = False
+        else:
+            block.key = self.key_from(value)
+            block.at_value = True
+
+    def key_from(self, value: Value) -> str | None:
+        block = self.blocks[-1]
+        if not isinstance(value, str):
+            say = "a field's name is text, not a list or mapping; if this is a blank to fill in, fill it or quote it"
+            self.report("yaml-key-not-text", block.path, say)
+            return None
+        if value == "<<" and isinstance(value, PlainScalar):
+            self.report("yaml-merge-key", block.path, "merge keys are not supported: write the fields out", found="<<")
+            return None
+        key = str(value)
+        if key in block.lines:
+            say = f"given on line {block.lines[key]} already: keep one of the two"
+            self.report("duplicate-key", block.path_of(key), say, found=key)
+        else:
+            block.lines[key] = self.line
+        return key
+
+    def note_repetition(self, path: str) -> None:
+        """A duplicate key with the same value is only a note."""
+        last = self.findings[-1] if self.findings else None
+        if last is not None and (last.code, last.path) == ("duplicate-key", path):
+            self.findings[-1] = last._replace(severity="note")
+
+    def path_here(self) -> str:
+        """Path of the next value. A key has the path of its mapping."""
+        block = self.blocks[-1]
+        if len(self.blocks) == 1:
+            return ROOT
+        if isinstance(block.content, list):
+            return join(block.path, len(block.content))
+        return block.path_of(block.key) if block.at_value and block.key is not None else block.path
+
+    def report(
+        self, code: str, path: str, say: str, *, found: str | None = None, line: int = 0, column: int = 0
+    ) -> None:
+        where = f"Line {line or self.line}" + (f", column {column}" if column else "")
+        found = None if found is None else _shortened(found, self.limits.found_characters_max)
+        self.findings.append(Finding(code, path, f"{where}: {say}.", found=found))
+
+    def report_properties(self, event: Any) -> None:
+        """Report tags, anchors and aliases, which front matter does not support."""
+        tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
+        if type(event).__name__ == "AliasEvent":
+            say = "aliases are not supported: write the value out, or put it in quotes if the * belongs to it"
+            self.report("yaml-alias", self.path_here(), say, found=f"*{anchor}")
+        elif anchor is not None:
+            self.report("yaml-anchor", self.path_here(), _NO_MARK.format("anchors", "&"), found=f"&{anchor}")
+        if tag is not None:
+            written = "!!" + tag.removeprefix(_YAML_TAGS) if tag.startswith(_YAML_TAGS) else tag
+            self.report("yaml-tag", self.path_here(), _NO_MARK.format("tags", "!"), found=written)
+
+    def report_not_mapping(self, found: str) -> None:
+        say = "write front matter as one `field: value` per line, with a blank after the colon"
+        self.report("front-matter-not-mapping", ROOT, say, found=found)
+
+    def report_control_characters(self, text: str, first: int) -> None:
+        others = len(re.findall(_UNPRINTABLE, text[first + 1 :]))
+        say = f"remove the control character U+{ord(text[first]):04X}" + (f", and {others} more" if others else "")
+        self.report("control-character", ROOT, say, line=text.count("\n", 0, first) + 1)
+
+    def report_malformed(self, exc: Any, text: str) -> None:
+        parser_text, mark = f"{exc.context} {exc.problem}", exc.problem_mark
+        if "cannot start" in parser_text and text[mark.index] == "\t":
+            parser_text = " tab "
+        part, code, say, begins_earlier = next(problem for problem in _PROBLEMS if problem[0] in parser_text)
+        if begins_earlier and exc.context_mark is not None:
+            mark = exc.context_mark
+        path = self.blocks[-1].path if part.startswith("flow") else self.path_near(mark.line + 1)
+        found = text[text.rfind("\n", 0, mark.index) + 1 :].partition("\n")[0].strip()
+        self.report(code or "yaml-malformed", path, say, found=found, line=mark.line + 1, column=mark.column + 1)
+
+    def path_near(self, line: int) -> str:
+        """Path of the next value, or of the last one if it is on the same line."""
+        block = self.blocks[-1]
+        if not block.at_value and block.key is not None and block.lines.get(block.key) == line:
+            return block.path_of(block.key)
+        return self.path_here()
+
+
+_NO_MARK = "{} are not supported: remove the {} and its name, or put the value in quotes if they belong to it"
+
+
+def _shortened(text: str, characters_max: int) -> str:
+    return text if len(text) <= characters_max else text[: characters_max - 1] + "…"

@@ -1,11 +1,10 @@
-"""JSON as it must be: read once, strictly, with everything that a lenient reader would pass over kept visible.
+"""Strict JSON parser that marks what a lenient one passes over.
 
-The standard library's C scanner does the reading. What it would let through unseen is marked in the tree it
-returns (a key given twice, NaN, an integer too long to hold) and turned into findings by one walk over the tree.
+The standard library's C scanner parses. What it would accept silently is marked in its result (a duplicate key, NaN, an
+integer too long to hold) and `scan` turns the marks into findings.
 """
 
 import json
-import math
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -18,14 +17,14 @@ _DIGITS_MAX = 20  # a 64-bit integer has at most this many characters
 
 
 class DuplicateKeys(dict[str, Any]):
-    """An object in which some keys were given more than once; the last one is kept, as most readers do."""
+    """An object with duplicate keys; the last value of each counts, as in most parsers."""
 
     keys_doubled: tuple[str, ...] = ()  # with different values
     keys_repeated: tuple[str, ...] = ()  # with the same value
 
 
 class OversizeNumber(str):
-    """A number too large to hold, as it was written."""
+    """A number with too many digits, as written."""
 
     __slots__ = ()
 
@@ -37,7 +36,7 @@ class NonFiniteNumber(str):
 
 
 class GroupedNumber(float):
-    """A number with three decimals, such as 50.000: some write thousands so."""
+    """A number with three decimals, such as 50.000, which may mean thousands."""
 
     __slots__ = ()
 
@@ -50,14 +49,14 @@ class ParsedJson(NamedTuple):
 
 
 def read_json(text: str, start: int = 0) -> ParsedJson:
-    """The JSON value that starts here. Trailing commas are fixed and reported; other flaws end the reading."""
+    """The JSON value that starts here. Trailing commas are fixed and reported; other errors end the parse."""
     findings: list[Finding] = []
     for _ in range(COMMAS_MAX):
         try:
             value, end = _DECODER.raw_decode(text, start)
             return ParsedJson(value, end + len(findings), tuple(findings))
         except RecursionError:
-            say = "Flatten the message: it is nested deeper than any reader follows."
+            say = "Flatten the message: it is nested too deeply to parse."
             return ParsedJson(None, start, (Finding("too-deep", ROOT, say),), failed=True)
         except json.JSONDecodeError as error:
             findings.append(_not_json(error, text))
@@ -94,7 +93,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _trailing_comma(text: str, position: int) -> int | None:
-    """Where the comma stands that should not be there, when that is all that is wrong at this place."""
+    """Position of a trailing comma, if it is the only error here."""
     before = text[:position].rstrip()
     after = text[position:].lstrip()
     if not before.endswith(",") and text[position : position + 1] == ",":
@@ -104,53 +103,42 @@ def _trailing_comma(text: str, position: int) -> int | None:
 
 def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
     comma = _trailing_comma(text, error.pos)
-    if comma is not None:  # versions of Python differ in where they see it, so we look ourselves
+    if comma is not None:  # Python versions differ in the position that they report
         line, column = text.count("\n", 0, comma) + 1, comma - text.rfind("\n", 0, comma)
-        say = f"Take out the comma at line {line}, column {column}: nothing follows it."
+        say = f"Remove the comma at line {line}, column {column}: nothing follows it."
         return Finding("not-json", ROOT, say, expected="JSON", found=",")
-    where = f"line {error.lineno}, column {error.colno}"
-    there = text[error.pos : error.pos + 1]
-    hint = _HINTS.get(there, "")
+    where, rest = f"line {error.lineno}, column {error.colno}", text[error.pos : error.pos + 20]
+    there = rest[:1]
     if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
-        say = f"Send the message whole: it is cut off at {where}, before every brace, bracket and quote was closed."
-        return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20] or "the end")
-    if (
-        error.msg.startswith("Expecting ',' delimiter")
-        and text[: error.pos].rstrip().endswith('"')
-        and there not in '"{['
-    ):
+        say = f"Send the complete message: it is cut off at {where}, before every brace, bracket and quote was closed."
+    elif _is_unescaped_quote(error, text) and there not in '"{[':
         say = f'Escape the quotes inside the text before {where}: write each of them as \\".'
-        return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20])
-    if there and ord(there) < 32:
-        hint = " Write a line break inside a string as \\n and a tab as \\t."
-    return Finding(
-        code="not-json",
-        path=ROOT,
-        say=f"Fix the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}",
-        expected="JSON",
-        found=text[error.pos : error.pos + 20] or "the end of the text",
-    )
+    else:
+        is_control = there and ord(there) < 32
+        hint = " Write a line break inside a string as \\n and a tab as \\t." if is_control else _HINTS.get(there, "")
+        say = f"Fix the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}"
+    return Finding("not-json", ROOT, say, expected="JSON", found=rest or "the end")
+
+
+def _is_unescaped_quote(error: json.JSONDecodeError, text: str) -> bool:
+    return error.msg.startswith("Expecting ',' delimiter") and text[: error.pos].rstrip().endswith('"')
 
 
 _HINTS = {
     "'": " JSON strings take double quotes.",
-    "“": " JSON strings take straight double quotes.",
-    "”": " JSON strings take straight double quotes.",
-    "/": " JSON has no comments.",
-    "#": " JSON has no comments.",
-    "T": " JSON writes true, false and null in lower case.",
-    "F": " JSON writes true, false and null in lower case.",
-    "N": " JSON writes true, false and null in lower case.",
+    **dict.fromkeys("“”", " JSON strings take straight double quotes."),
+    **dict.fromkeys("/#", " JSON has no comments."),
+    **dict.fromkeys("TFN", " JSON writes true, false and null in lower case."),
 }
 
 
 def scan(tree: Any, limits: Limits) -> list[Finding]:
-    """What no message may hold anywhere, whatever its type. No recursion: depth is the attacker's to choose."""
+    """Findings on values that no message may contain. No recursion: the sender chooses the depth."""
     return _scan(tree, limits) if _is_suspect(tree, limits) else []
 
 
 def _is_suspect(tree: Any, limits: Limits) -> bool:
-    """A quick look, level by level and without paths: nearly every message is done with here."""
+    """Fast check, level by level and without paths; nearly every message ends here."""
     level, depth = [tree], 0
     while level:
         below: list[Any] = []
@@ -161,7 +149,7 @@ def _is_suspect(tree: Any, limits: Limits) -> bool:
                     return True
             elif kind is int or kind is float:
                 if not limits.integer_min <= value <= limits.integer_max:
-                    return True  # infinity and NaN compare so too
+                    return True  # also infinity and NaN
             elif kind is dict:
                 keys = "".join(value)
                 if not keys.isascii() or "\0" in keys:
@@ -192,7 +180,7 @@ def _scan(tree: Any, limits: Limits) -> list[Finding]:
             findings += _key_findings(value, at)
             pairs = enumerate(value) if isinstance(value, list) else value.items()
             waiting.extend((inner, join(at, key), depth + 1) for key, inner in pairs if not _is_plain(inner, limits))
-        elif isinstance(value, float) and not math.isfinite(value):
+        elif isinstance(value, float) and value - value != 0:  # NaN or infinity
             findings.append(_not_finite(at, repr(value)))
         elif isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
             findings.append(_too_large(at, str(value)))
@@ -201,7 +189,7 @@ def _scan(tree: Any, limits: Limits) -> list[Finding]:
 
 
 def _is_plain(value: Any, limits: Limits) -> bool:
-    """A value in which nothing can be found, so that it needs no path."""
+    """A value without findings, which needs no path."""
     kind = type(value)
     if kind is str:
         return value.isascii() and "\0" not in value
@@ -213,16 +201,9 @@ def _key_findings(value: dict[str, Any] | list[Any], at: str) -> list[Finding]:
         return []
     findings = []
     if isinstance(value, DuplicateKeys):
-        findings = [
-            Finding("duplicate-key", join(at, key), f"Give {key!r} once: it stands here more than once.")
-            for key in value.keys_doubled
-        ]
-        findings += [
-            Finding(
-                "duplicate-key", join(at, key), f"Give {key!r} once: it is repeated here with the same value.", "note"
-            )
-            for key in value.keys_repeated
-        ]
+        differ, repeat = "Give {!r} once: its values differ.", "Give {!r} once: it is repeated with the same value."
+        findings = [Finding("duplicate-key", join(at, key), differ.format(key)) for key in value.keys_doubled]
+        findings += [Finding("duplicate-key", join(at, key), repeat.format(key), "note") for key in value.keys_repeated]
     odd = [key for key in value if not key.isascii() or "\0" in key]
     return findings + [finding for key in odd for finding in _text_findings(key, join(at, key))]
 
@@ -232,17 +213,14 @@ def _text_findings(value: str, at: str) -> list[Finding]:
         return [_too_large(at, value)]
     if isinstance(value, NonFiniteNumber):
         return [_not_finite(at, value)]
-    if value.isascii():
-        return [_nul(at)] if "\0" in value else []
-    findings = [_nul(at)] if "\0" in value else []
-    if any("\ud800" <= letter <= "\udfff" for letter in value):
-        say = "Write the character whole: half of a surrogate pair is no text."
+    findings = []
+    if "\0" in value:
+        say = "Remove the NUL character: text cannot contain it."
+        findings.append(Finding("nul-byte", at, say, found="\\u0000"))
+    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        say = "Write the character whole: half of a surrogate pair is not text."
         findings.append(Finding("lone-surrogate", at, say, found=ascii(value)[:40]))
     return findings
-
-
-def _nul(at: str) -> Finding:
-    return Finding("nul-byte", at, "Take the NUL character out: text does not hold it.", found="\\u0000")
 
 
 def _not_finite(at: str, found: str) -> Finding:

@@ -7,11 +7,9 @@ message but malformed gets a finding with the position of the error.
 import json
 from typing import Any, Literal, NamedTuple
 
-from telex.dialects.parse.detect import Detection, DetectionHint, is_control_frame, is_near, is_ours, tell, wrapped
-from telex.dialects.parse.extract import Candidate, candidates, unboxed
-from telex.dialects.parse.front_matter import read_front_matter
+from telex.dialects.parse.detect import Detection, DetectionHint, detect, is_control_frame, is_near, is_ours, wrapped
 from telex.dialects.parse.json import read_json, scan
-from telex.dialects.parse.unwrap import note, odd_blanks, unwrap
+from telex.dialects.parse.unwrap import Candidate, candidates, note, odd_blanks, unboxed, unwrap
 from telex.dialects.registry import BUILT_IN, PLAIN, versions_of
 from telex.dialects.schema import TYPE, Dialect, Form, Tree
 from telex.model.finding import Finding, refusals
@@ -27,14 +25,14 @@ NO_HINT = DetectionHint()
 
 class ParsedMessage(NamedTuple):
     outcome: Outcome
-    told: Detection
+    detection: Detection
     findings: tuple[Finding, ...]
     text: str = ""  # the message without wrapping
     tree: Tree = NO_TREE
     body: str | None = None  # the markdown under the front matter
     broken: frozenset[str] = frozenset()  # paths of malformed values
-    is_other_form: bool = False  # of a known type that is written in another form
-    needs: Dialect | None = None  # which fields are required, where the dialect has a flat form with fewer
+    is_other_form: bool = False  # a known type in the form of another dialect
+    needs: Dialect | None = None  # dialect with the required fields of a flat form
 
 
 NOTHING = Detection(None, None)
@@ -55,24 +53,24 @@ def read(
     text, notes = unwrapped.text, unwrapped.findings
     if forced is PLAIN:
         return ParsedMessage("plain", Detection(PLAIN, None), notes, text)
-    ladder = _ParseSteps(versions_of(forced, dialects) if forced else dialects, dialects, hint, limits)
-    for candidate in candidates(text, ladder.is_ours):
+    steps = _ParseSteps(versions_of(forced, dialects) if forced else dialects, dialects, hint, limits)
+    for candidate in candidates(text, steps.is_ours):
         if forced and candidate.form != forced.form:
             continue
-        reading = ladder.front_matter(candidate) if candidate.form == "front-matter" else ladder.json(candidate)
+        reading = steps.front_matter(candidate) if candidate.form == "front-matter" else steps.json(candidate)
         if reading is not None:
             return _without_decision_in_prose(reading._replace(findings=(*notes, *reading.findings)))
-    return _otherwise(text, notes, forced, ladder)
+    return _otherwise(text, notes, forced, steps)
 
 
 def _without_decision_in_prose(reading: ParsedMessage) -> ParsedMessage:
-    """A message that decides something counts only on its own: in a text it may be an example, or a condition."""
-    type_, kept = reading.told.type, [finding for finding in reading.findings if finding.code != "prose-removed"]
-    if type_ is None or not type_.decides or len(kept) == len(reading.findings):
+    """A decision in prose is refused: in a text it may be an example or a condition."""
+    type_, others = reading.detection.type, [finding for finding in reading.findings if finding.code != "prose-removed"]
+    if type_ is None or not type_.decides or len(others) == len(reading.findings):
         return reading
     say = f"Send the {type_.name} on its own, if you mean it: with other text around it, it decides nothing."
     finding = Finding(DECISION_IN_PROSE, ROOT, say, expected="the message and nothing else")
-    return reading._replace(findings=(*kept, finding))
+    return reading._replace(findings=(*others, finding))
 
 
 DECISION_IN_PROSE = "decision-in-prose"
@@ -84,7 +82,7 @@ _ENDS_READING = frozenset(
 
 
 class _ParseSteps(NamedTuple):
-    """Parser of one candidate: the dialects to try, and all that are known."""
+    """Parser of candidates: the dialects to try, and all known ones."""
 
     among: tuple[Dialect, ...]
     known: tuple[Dialect, ...]
@@ -112,10 +110,16 @@ class _ParseSteps(NamedTuple):
         inside = unboxed(value, self.is_ours)
         if inside is not None:
             value, found = inside
-            findings = (*findings, note("wrapper-removed", "What a tool put around the message was taken off."), *found)
+            findings = (
+                *findings,
+                note("wrapper-removed", "The wrapper of a tool around the message was removed."),
+                *found,
+            )
         return self.typed(value, None, "json", findings, candidate.text)
 
     def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
+        from telex.dialects.parse.front_matter import read_front_matter
+
         among = self.of("front-matter")
         front = read_front_matter(candidate.text, self.limits)
         breaks = any(sign in candidate.text[: len(candidate.text) - len(front.body)] for sign in _YAML_BREAKS)
@@ -124,7 +128,7 @@ class _ParseSteps(NamedTuple):
             return None
         if any(finding.code in _ENDS_READING for finding in front.findings):
             # Missing fields are not reported for a text that could not be parsed to its end.
-            detection = tell(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
+            detection = detect(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
             return ParsedMessage("unreadable", detection._replace(findings=()), findings, candidate.text, front.fields)
         if not any(is_near(front.fields, dialect) for dialect in among):
             return None  # front matter of another tool
@@ -139,23 +143,23 @@ class _ParseSteps(NamedTuple):
             detection, tree, needs = flat
             found = (*found, note("envelope-added", f"Read as a {tree[TYPE]} in its envelope; send it with one."))
         else:
-            detection = tell(tree, among, self.hint)
+            detection = detect(tree, among, self.hint)
         is_sure = detection.type is not None and (detection.certain or detection.type.name == tree.get(TYPE))
-        said = () if is_sure else self.other_form(tree, form)
-        if said:
+        other = () if is_sure else self.other_form(tree, form)
+        if other:
             detection = detection._replace(type=None)
         scanned = scan(tree, self.limits)
         broken = frozenset(finding.path for finding in refusals((*found, *scanned)) if finding.path != ROOT)
         if detection.type is not None:
             named = {TYPE: detection.type.name}
             tree = tree | named if TYPE in tree else named | tree
-        # A key given twice with the same value leaves no doubt about it, but is refused like any other.
+        # A duplicate key is refused even with the same value.
         read = [
             item._replace(severity="refusal") if item.code == "duplicate-key" else item for item in (*found, *scanned)
         ]
-        findings = (*read, *renamed, *(said or detection.findings))
+        findings = (*read, *renamed, *(other or detection.findings))
         reading = ParsedMessage("message", detection, findings, text, tree, body=body, broken=broken)
-        return reading._replace(is_other_form=bool(said), needs=needs)
+        return reading._replace(is_other_form=bool(other), needs=needs)
 
     def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
         """Finding on a known type that was sent in the form of another dialect."""
@@ -183,24 +187,24 @@ def _with_type(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Tree, tuple[F
     return {(TYPE if name == other else name): value for name, value in tree.items()}, (finding,)
 
 
-def _visible_type(text: str, ladder: _ParseSteps) -> Finding | None:
-    """Finding on a text that is no message, though a type of ours can be seen in it."""
+def _visible_type(text: str, steps: _ParseSteps) -> Finding | None:
+    """Finding on a text that is not a message but names a known type."""
     if TYPE not in text.lower():
         return None
     from telex.dialects.parse.repair import visible_type
 
-    named = visible_type(text, ladder.among)
+    named = visible_type(text, steps.among)
     if named is None:
         return None
-    if not any(named in dialect.types for dialect in ladder.of("json")):
+    if not any(named in dialect.types for dialect in steps.of("json")):
         return _front_matter_missing(text)
-    say = f"Send the {named} as one JSON object: it can be seen in this text, but not read."
+    say = f"Send the {named} as one JSON object: this text names it but is not JSON."
     return Finding("not-json", ROOT, say, expected="a JSON object", found=text.strip()[:40])
 
 
-def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, ladder: _ParseSteps) -> ParsedMessage:
-    """Result for a text without a message: plain text, unless a type can be seen in it or a dialect is forced."""
-    visible = _visible_type(text, ladder)
+def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, steps: _ParseSteps) -> ParsedMessage:
+    """Result for a text without a message: plain text, unless it names a known type or a dialect is forced."""
+    visible = _visible_type(text, steps)
     if visible is not None:
         return ParsedMessage("unreadable", NOTHING, (*notes, visible), text)
     scalar = _json_scalar(text)
@@ -236,10 +240,9 @@ def _json_scalar(text: str) -> Any:
 
 
 def _not_an_object(value: Any, severity: Literal["refusal", "warning"]) -> Finding:
-    kind = "a list" if isinstance(value, list) else "a single value"  # never nested deeply: it was read
+    kind = "a list" if isinstance(value, list) else "a single value"
     say = f"Send one JSON object with a type: {kind} is not a message."
     if severity == "warning":
         say = f"Read as plain text: {kind} is not a message. Send one JSON object with a type."
-    return Finding(
-        "not-an-object", ROOT, say, severity, expected="a JSON object", found=json.dumps(value, ensure_ascii=False)[:40]
-    )
+    found = json.dumps(value, ensure_ascii=False)[:40]
+    return Finding("not-an-object", ROOT, say, severity, expected="a JSON object", found=found)

@@ -1,7 +1,9 @@
-"""Repair of a text in which a message can be seen but not read: what its sender should send instead.
+"""Repair of a text that names a known type but cannot be parsed: the message that its sender should send instead.
 
-The strict reader decides what a text is. This module only makes the suggestion that goes with a refusal; nothing that
-it reads is stored or acted on. It is imported when the strict reader has failed; a valid message does not pay for it.
+Only the suggestion in a refusal comes from here; nothing of it is stored or acted on. `read_relaxed` parses what models
+write in place of JSON: comments, other quotes, keys without quotes, Python literals, missing commas, line breaks and
+quotes inside a text. It drops nothing but punctuation and comments; otherwise it stops, and the result is not exact.
+Its time is linear in the length of the text, since a hub parses hostile texts in its event loop.
 """
 
 import json
@@ -12,28 +14,188 @@ from itertools import chain, islice
 from textwrap import dedent
 from typing import Any, NamedTuple
 
-from telex.dialects.parse.detect import is_complete
-from telex.dialects.parse.front_matter import PlainScalar, read_front_matter
+from telex.dialects.parse.detect import is_complete, object_in_text
+from telex.dialects.parse.front_matter import read_front_matter
 from telex.dialects.parse.json import read_json
-from telex.dialects.parse.layout import object_in_text
-from telex.dialects.parse.relaxed_json import CLOSING, read_relaxed
+from telex.dialects.scalars import PlainScalar
 from telex.dialects.schema import TYPE, Anything, Dialect, Fields, Group, Kind, ListOf, MapOf, MessageType, Tree
+from telex.dialects.write import blank_for
 from telex.model.limits import Limits
 
-CHARACTERS_MAX = 20_000  # of a text that is repaired; a hub does this in its event loop
+CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»", "＂": "＂"}
+_BLANK = r"(?:[\s\ufeff\u200b\u2060]|\\[nrt])"  # \n outside a text is a line break
+_GAP = re.compile(rf"(?:{_BLANK}|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|#[^\n]*+)*+")
+_APART = re.compile(r"[,;，\n]|\\n")
+_COLON = re.compile(r"[:：]|=>?")
+_WORD = re.compile(r"[^\s,:;=#/\\{}\[\]\"'`“”，：]+")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")  # allowed without quotes
+# After the quote that ends a text: punctuation, a comment, the end, or the next key or item if a comma is missing.
+_NEXT = re.compile(
+    rf"{_BLANK}*+(?:[,:;=}}\]，：]|//|/\*|#|\Z|[\"'“”][\w $.-]{{1,64}}+[\"'“”]\s*+[:：])"
+    r"|[^\S\n]*+\n\s*+(?:[\"'“”]|[\w$-]{1,64}+\s*+[:：])"
+)
+_UNSAFE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])|\\(.?)|["\x00-\x1f]', re.DOTALL)
+_LITERALS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_NO_WORDS = frozenset({"undefined", "NaN", "nan", "Infinity"})
+_LITERALS_NULL = frozenset({"null", "None", "NULL", "Null"})
+IN_DOUBT = blank_for("what was meant; it could not be read to its end")
+
+
+class RelaxedJson(NamedTuple):
+    value: Any
+    end: int  # position after the value
+    is_exact: bool  # every value occurs in the text, and nothing else does
+
+
+def read_relaxed(text: str, start: int, depth_max: int) -> RelaxedJson:
+    """The value that starts here, as far as it can be parsed."""
+    reader = _Reader(text, start, depth_max)
+    value = reader.value(1)
+    return RelaxedJson(value, reader.at, reader.is_exact)
+
+
+class _Reader:
+    def __init__(self, text: str, start: int, depth_max: int) -> None:
+        self.text, self.at, self.depth_max = text, start, depth_max
+        self.is_exact = True
+
+    def stop(self) -> None:
+        self.is_exact, self.at = False, len(self.text)
+
+    def next_sign(self) -> str:
+        match = _GAP.match(self.text, self.at)
+        assert match is not None
+        self.is_exact = self.is_exact and '"' not in match[0]  # a field that was commented out
+        self.at = match.end()
+        return self.text[self.at : self.at + 1]
+
+    def next_item(self) -> str:
+        """The first character of the next item. A missing comma needs a line end."""
+        begin = self.at
+        while (sign := self.next_sign()) and sign in ",;，":
+            self.at += 1
+        is_apart = sign in "}]" or self.text[begin - 1] in "{[" or _APART.search(self.text, begin, self.at)
+        self.is_exact = self.is_exact and bool(is_apart)
+        return sign
+
+    def value(self, depth: int) -> Any:
+        sign = self.next_sign()
+        if depth > self.depth_max:
+            return self.stop()
+        if sign == "{":
+            return self.object(depth)
+        if sign == "[":
+            return self.list(depth)
+        return self.string(sign) if sign in CLOSING else self.word()
+
+    def object(self, depth: int) -> dict[str, Any]:
+        tree: dict[str, Any] = {}
+        self.at += 1
+        while (sign := self.next_item()) != "}":
+            key = self.string(sign) if sign in CLOSING else self.name()
+            self.next_sign()
+            colon = _COLON.match(self.text, self.at)
+            if key is None or colon is None:
+                if sign and tree and key != IN_DOUBT:
+                    tree[list(tree)[-1]] = IN_DOUBT  # what follows may belong to it
+                self.stop()
+                return tree
+            self.at = colon.end()
+            if not self.next_sign():
+                self.stop()
+                return tree
+            value = self.value(depth + 1)
+            self.is_exact = self.is_exact and repr(tree.get(key, value)) == repr(value)
+            tree[key] = value
+        self.at += 1
+        return tree
+
+    def list(self, depth: int) -> list[Any]:
+        items: list[Any] = []
+        self.at += 1
+        while (sign := self.next_item()) != "]":
+            if not sign or sign in "}:=：":
+                self.stop()
+                return items
+            items.append(self.value(depth + 1))
+        self.at += 1
+        return items
+
+    def name(self) -> str | None:
+        match = _WORD.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return match[0] if match and _NAME.match(match[0]) else None
+
+    def word(self) -> Any:
+        """A literal, a number, or a text without quotes."""
+        match = _WORD.match(self.text, self.at)
+        if match is None:
+            return self.stop()
+        self.at, word = match.end(), match[0]
+        if word in _LITERALS or word in _LITERALS_NULL:
+            return _LITERALS.get(word)
+        if word.removeprefix("-")[:1].isdecimal():
+            read = read_json(word)
+            if not read.failed and read.end == len(word):
+                return read.value
+        self.is_exact = self.is_exact and _NAME.match(word) is not None and word not in _NO_WORDS
+        return word
+
+    def string(self, opening: str) -> str:
+        """A text in quotes. A quote inside it is text if what follows cannot follow the text."""
+        closing, start, is_open = CLOSING[opening], self.at + 1, False
+        scan, at = re.compile(rf"\\.|[{opening}{closing}]", re.DOTALL), self.at + 1
+        while match := scan.search(self.text, at):
+            at = match.end()
+            if match[0] == closing and _NEXT.match(self.text, at):
+                break
+            if len(match[0]) == 1:  # no escape
+                is_open = self.inner_quote(at - 1, is_open)
+        if match is None:
+            self.stop()
+            return IN_DOUBT
+        self.at, self.is_exact = at, self.is_exact and not is_open
+        return self.unescaped(self.text[start : at - 1])
+
+    def inner_quote(self, at: int, is_open: bool) -> bool:
+        """Whether a quotation inside the text is open after this quote. Unpaired quotes make the result inexact."""
+        before, after = self.text[at - 1], self.text[at + 1 : at + 2]
+        if self.text[at] in "'’" and before.isalnum() and after.isalnum():
+            return is_open  # an apostrophe
+        self.is_exact = self.is_exact and not (before.isspace() if is_open else before.isalnum() or after.isspace())
+        return not is_open
+
+    def unescaped(self, raw: str) -> str:
+        if "\\" not in raw:
+            return raw
+
+        def safe(match: re.Match[str]) -> str:
+            escaped = match[1]
+            if escaped is None:
+                return match[0] if match[0][0] == "\\" else json.dumps(match[0])[1:-1]
+            if escaped not in CLOSING:  # not a JSON escape: a Windows path or markdown
+                self.is_exact = False
+                return json.dumps(match[0])[1:-1]
+            return escaped
+
+        text: str = json.loads(f'"{_UNSAFE.sub(safe, raw)}"')
+        return text
+
+
+CHARACTERS_MAX = 20_000  # longer texts are not repaired
 STARTS_MAX = 4  # braces at which the message may begin
-PLACES_MAX = 64  # at which a type is looked for
-NEAR = 2_000  # characters within which another field makes a message of it
+PLACES_MAX = 64  # searched for a type
+NEAR = 2_000  # characters around a type in which another field must be
 _QUOTE = r"(?:&(?:quot|apos|#\w{1,4});|[\\\s*_" + re.escape("".join(CLOSING)) + r"]){0,12}+"
 _AFTER_KEY = re.compile(_QUOTE + r"(?:[:：>|]|=>?)" + _QUOTE + r"([\w-]*)")
 _ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary", "role", "name", "id"})  # of tools
 _BRACE = re.compile(r"\{[^\w{}]{0,16}\Z")
-_KEY = re.compile(r"[\"'“”]\s*[:：]")  # outside the object there should be none
+_KEY = re.compile(r"[\"'“”]\s*[:：]")  # not allowed outside the object
 _GOES_ON = re.compile(rf"{_KEY.pattern}|\{{")
 
 
 class Repair(NamedTuple):
-    """The message that the text seems to be."""
+    """The probable message."""
 
     tree: Tree
     body: str | None
@@ -42,7 +204,7 @@ class Repair(NamedTuple):
 
 
 def visible_type(text: str, dialects: tuple[Dialect, ...]) -> str | None:
-    """The known type that the text names as a `type`, straight behind a brace or with another field of it near by."""
+    """The known type that the text names as a `type`, after a brace or with another of its fields nearby."""
     lowered = text.lower()
     for match in islice(re.finditer(r"(?<!\w)type(?!\w)", lowered), PLACES_MAX):
         given = _AFTER_KEY.match(text, match.end())
@@ -61,7 +223,7 @@ def _has_field(around: str, types: list[tuple[Dialect, MessageType]]) -> bool:
 
 
 def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair | None:
-    """What the text would be as a message of one of these dialects; None when no type of theirs can be seen."""
+    """The text as a message of one of these dialects; None: it names no type of them."""
     named = visible_type(text, dialects)
     if named is None:
         return None
@@ -78,18 +240,16 @@ def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair |
         return isinstance(tree, dict) and tree.get(TYPE) == named  # not one inside a text value of this one
 
     first = None
-    for found in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
-        if found.is_exact and is_sure:
-            return found._replace(advice=" ".join(advice))
-        first = first or found
-    return (
-        first._replace(is_exact=False, advice=" ".join(advice))
-        if first
-        else Repair({TYPE: named}, None, is_exact=False)
-    )
+    for repaired in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
+        if repaired.is_exact and is_sure:
+            return repaired._replace(advice=" ".join(advice))
+        first = first or repaired
+    if first is None:
+        return Repair({TYPE: named}, None, is_exact=False)
+    return first._replace(is_exact=False, advice=" ".join(advice))
 
 
-# --- what is done to the whole text ----------------------------------------------------------------------------------
+# --- changes to the complete text ------------------------------------------------------------------------------------
 
 
 def _without_quote_marks(text: str) -> str | None:
@@ -104,7 +264,7 @@ def _without_entities(text: str) -> str | None:
 
 
 def _without_escapes(text: str) -> str | None:
-    """The text in which every quote is escaped, as inside a JSON string whose own quotes are gone."""
+    """The text if every quote is escaped, as inside a JSON string without its outer quotes."""
     inside = text.strip().strip('"')
     if not re.search(r'\\"type\\"', inside) or re.search(r'(?<!\\)"', inside):
         return None
@@ -113,7 +273,7 @@ def _without_escapes(text: str) -> str | None:
 
 
 def _without_marks(text: str) -> str | None:
-    """Fields as a list or in bold, as in a markdown text."""
+    """Fields as a markdown list or in bold."""
     field = r"(?m)^[ \t]*(?:[-*•][ \t]+)?[*_`]{0,3}([\w.-]+)[*_`]{0,3}[ \t]*:[*_`]{0,3}[ \t]*"
     is_marked = re.search(r"(?m)^[ \t]*(?:[-*•][ \t]+|\*\*)[*_`]{0,3}type[*_`]{0,3}[ \t]*:", text)
     return re.sub(field, r"\1: ", text) if is_marked else None
@@ -133,7 +293,7 @@ IsOurs = Callable[[Any], bool]
 
 
 def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
-    """Objects of ours in the text, wherever they begin, also where the first brace is missing or each is doubled."""
+    """Objects with a known type in the text, also if the first brace is missing or each is doubled."""
     for source in _spellings(text):
         inside = None
         for count, brace in enumerate(re.finditer(r"\{", source)):
@@ -154,7 +314,7 @@ def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: 
 
 
 def _message_in(tree: Any, is_ours: IsOurs) -> Tree | None:
-    """The message that this is, or the one under its only key or in the envelope of a tool."""
+    """The message itself, or the one under its only key or in a tool's wrapper."""
     if not isinstance(tree, dict) or is_ours(tree):
         return tree if isinstance(tree, dict) else None
     boxed = {name: value for name, value in tree.items() if name not in _ON_BOXES}
@@ -179,7 +339,7 @@ def _having(tree: Tree, dialects: tuple[Dialect, ...]) -> list[Dialect]:
 
 
 def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
-    """The text as front matter: without its lines of ---, under a key, or for a type that is written as JSON."""
+    """The text as front matter: without its --- lines, under a key, or for a JSON type."""
     for fields, body in () if text.lstrip()[:1] in ("{", "[", '"') else _parts(text):
         for variant in dict.fromkeys((fields, _tidied(fields))):
             front = read_front_matter(f"---\n{variant}\n---\n", limits)
@@ -198,7 +358,7 @@ def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """The fields and the body, as they may be apart."""
+    """Possible splits into fields and body."""
     text = re.sub(rf"\A\s*?{_RULE}[ \t]*\n", "", text.lstrip("\n"))
     for rule in (rf"\n[ \t]*(?:{_RULE}|\.\.\.)[ \t]*(?:\n|\Z)", r"\n[ \t]*\n"):
         parts = re.split(rule, text, maxsplit=1)
@@ -207,12 +367,12 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     yield dedent(text), ""
 
 
-_RULE = r"(?:-{3,}|[–—]{1,3})"  # some editors make a dash of ---
+_RULE = r"(?:-{3,}|[–—]{1,3})"  # some editors turn --- into a dash
 _ODD_BLANKS = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 
 
 def _tidied(fields: str) -> str:
-    """The fields with other blanks and tabs as blanks where they indent or separate, and odd values in quotes."""
+    """The fields with tabs and other blanks replaced, and unusual values in quotes."""
     fields = re.sub(
         rf"(?m)^[ \t{_ODD_BLANKS}]+(?=- |[\w.-]+:)",
         lambda match: match[0].replace("\t", "  ").replace("\xa0", " "),
@@ -227,7 +387,7 @@ def _tidied(fields: str) -> str:
 
 
 def _json_values(tree: Tree, fields: Fields) -> Tree:
-    """The tree with numbers, truth values and nulls where the dialect says nothing of a value."""
+    """The tree with numbers, booleans and nulls where the dialect leaves a value open."""
     return {
         name: _json_value(value, fields[name].kind if name in fields else Anything()) for name, value in tree.items()
     }

@@ -9,9 +9,8 @@ from datetime import date, datetime, time
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from telex.dialects.blanks import expected, is_blank
-from telex.dialects.rule_evaluation import compile_for_tree
-from telex.dialects.rule_language import parse
+from telex.dialects.rule_language import compile_for_tree, parse
+from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import (
     ANY,
     BOOLEAN,
@@ -37,9 +36,9 @@ from telex.dialects.schema import (
     Tree,
     has_to_be_chosen,
 )
-from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.toml.document import RAW, Key, TomlValue, shown
-from telex.model.json_path import path_of
+from telex.dialects.write import expected, is_blank
+from telex.model.text import path_of
 
 DEPTH_MAX = 8  # objects within objects
 FIELDS_MAX = 200  # in one table

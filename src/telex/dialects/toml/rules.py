@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from telex.dialects.blanks import expected
 from telex.dialects.rule_language import (
     Binary,
     Constant,
@@ -44,6 +43,7 @@ from telex.dialects.schema import (
 )
 from telex.dialects.toml.document import RAW, Key, TomlValue, meant_or_choices, one_of, shown
 from telex.dialects.toml.fields import UNREAD
+from telex.dialects.write import expected
 
 RULES_MAX = 100  # in one list
 _OTHER_SIGNS = {"=": "==", "&": "and", "|": "or", "!": "not"}  # operators of other languages, and ours

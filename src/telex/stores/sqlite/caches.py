@@ -7,8 +7,8 @@ batches of some thousands, and each writer keeps the ids that are not in the ind
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from telex.model.digest import number_of
 from telex.model.message import NewMessage
+from telex.model.text import number_of
 from telex.stores.sqlite.connection import Row, SqliteConnection
 
 TAIL_MAX = 1_024  # ids written by other processes that are not indexed; a process that reads more indexes them

@@ -8,9 +8,7 @@ deliveries of a message are adjacent and no number is used twice.
 
 from typing import Any
 
-from telex.model.delivery import AT_ONCE, STATES, Delivery, State
-from telex.model.event import Event
-from telex.model.message import Lease, Message
+from telex.model.message import AT_ONCE, STATES, Delivery, Event, Lease, Message, State
 
 APPLICATION_ID = 0x54454C58  # "TELX"
 DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.model.escalation import Escalation
 from telex.model.roster import HUMAN, TELEX
+from telex.model.work import Escalation
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import opened_to_look, settings_here
 from telex.surfaces.cli.files import STDIN, pieces

@@ -20,7 +20,7 @@ from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, CommandError
 from telex.validation.check import CheckResult
 
 if TYPE_CHECKING:
-    from telex.validation.fast_validator import ValidMessage
+    from telex.validation.compiled import ValidMessage
 
 COMPILE_FROM = 200  # messages; compiling the validator takes about as long as checking so many without it
 PRINTED_MAX = 20  # messages whose findings are printed
@@ -81,7 +81,7 @@ class BatchCheck:
                 self.progress.step(self.messages, self.bytes_done)
 
     def _compile(self) -> None:
-        from telex.validation.fast_validator import FastValidator
+        from telex.validation.compiled import FastValidator
 
         self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
 

@@ -150,7 +150,7 @@ def acting_agent(given: str | None, store: str | None) -> str | None:
     name = given or os.environ.get(AGENT)
     if name or not os.environ.get(TOKEN) or not is_hub(place_of(store)):
         return name
-    from telex.client import run_sync
+    from telex.bus import run_sync
     from telex.http_client.bus import RemoteBus
 
     with opened(store) as bus:
@@ -213,11 +213,11 @@ def dialect_version(
     text: str, dialects: "tuple[Dialect, ...]", unknown: int = USAGE
 ) -> "tuple[Dialect, tuple[str, ...]]":
     """The dialect that a text such as `vbw@2.0+approved` names, and the fields with later names."""
-    from telex.delivery.dialect_versions import understood
+    from telex.delivery.membership import understood
     from telex.dialects.registry import by_name
-    from telex.model.dialect_version import choice_of
     from telex.model.finding import Finding
     from telex.model.limits import LIMITS
+    from telex.model.roster import choice_of
 
     name = understood(text, dialects, LIMITS)
     if isinstance(name, Finding):
@@ -230,7 +230,7 @@ def dialect_version(
 
 def _named(name: str, unknown: int, dialects: "tuple[Dialect, ...]") -> "Dialect":
     from telex.dialects.registry import OTHER_VERSIONS, PLAIN, by_name
-    from telex.model.dialect_version import AT, PLUS
+    from telex.model.roster import AT, PLUS
 
     dialect = by_name(name, (*dialects, *OTHER_VERSIONS))
     if dialect is not None:

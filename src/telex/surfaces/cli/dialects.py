@@ -10,7 +10,7 @@ import click
 from telex.dialects.registry import BUILT_IN, OTHER_VERSIONS, PLAIN
 from telex.dialects.schema import ANY, Dialect, HardRule, MessageType
 from telex.dialects.write import write_json
-from telex.generate.roles import participants
+from telex.generate.type_view import participants
 from telex.surfaces.cli.connection import dialect_from, looked_at, preferred, settings_here, team_dialects
 from telex.surfaces.cli.options import (
     COMPLETERS,
@@ -93,7 +93,7 @@ def _type_facts(type_: MessageType) -> dict[str, Any]:
 # --- dialects --matrix ------------------------------------------------------------------------------------------------
 def _print_matrix(sources: Sequence[Dialect], *, as_json: bool) -> None:
     """Print the counterpart of each type in the built-in dialects, and those of built-in types in a user's dialects."""
-    from telex.generate.translation_matrix import absences, distinct, matrix
+    from telex.generate.translation_tables import absences, distinct, matrix
 
     entries = matrix(sources, BUILT_IN)
     own = [dialect for dialect in sources if dialect not in BUILT_IN]
@@ -177,7 +177,7 @@ def schema_command(type_name: str | None, dialect: str | None, format_: str, as_
 def _schema(dialect: Dialect, format_: str) -> str:
     from telex.generate.asyncapi import asyncapi
     from telex.generate.json_schema import dialect_schema
-    from telex.generate.typescript import typescript
+    from telex.generate.typings import typescript
 
     if format_ == "typescript":
         return typescript(dialect)
@@ -244,8 +244,7 @@ def explain_command(code: str | None, all_codes: bool, dialect: str | None, as_j
 
     A rule of your own dialect is explained as you declared it, in telex.toml or with --dialect FILE.toml.
     """
-    from telex.generate.codes import explanations
-    from telex.generate.codes_page import code_page
+    from telex.generate.codes import code_page, explanations
 
     dialects = team_dialects() if dialect is None else (dialect_from(dialect),)
     own = [dialect for dialect in dialects if dialect not in BUILT_IN]  # rules of built-in dialects have explanations

@@ -89,9 +89,9 @@ def _merge(other: str, store: str | None, as_json: bool) -> int:
 
 
 def _copied(path: str, store: str | None) -> "MergeReport":
+    from telex.bus import run_sync
     from telex.bus.local import LocalBus
     from telex.bus.queries import merge
-    from telex.client import run_sync
 
     with opened(store) as this, opened(f"sqlite:{path}") as other:
         target, source = this.awaitable, other.awaitable

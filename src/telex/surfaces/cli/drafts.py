@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from telex.dialects.blanks import is_blank
-from telex.dialects.draft import draft, field_named, value_from_text
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
+from telex.dialects.write import draft, field_named, is_blank, value_from_text
 from telex.messages import now_text
 from telex.model.finding import Finding, refusals
 from telex.surfaces.cli.check import answer_of, role_of, sized, team_policy, with_dialects

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import BinaryIO
 
-from telex.model.suggestion import nearest
+from telex.model.text import nearest
 from telex.surfaces.cli.output import shell_word, shown
 from telex.surfaces.cli.usage import FAILED, NOT_FOUND, CommandError
 

@@ -13,8 +13,8 @@ from telex.config import Settings, load
 from telex.dialects.registry import BUILT_IN, FAMILIES, PLAIN
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.errors import TelexError
-from telex.model.dialect_version import AT
-from telex.model.event import KINDS
+from telex.model.message import KINDS
+from telex.model.roster import AT
 from telex.ports.store import Query
 from telex.surfaces.cli.connection import (
     AGENT,
@@ -285,7 +285,7 @@ class ReaderDialect(NamedTuple):
 
     def spelt(self, tree: Tree, type_: MessageType) -> Tree:
         """The message with each field under the name that this reader knows."""
-        from telex.delivery.dialect_versions import spelt_for
+        from telex.delivery.membership import spelt_for
 
         return spelt_for(self.spellings, tree, self.dialect, type_) or tree
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from telex.errors import LeaseLost, OutcomeUnknown, RequestTimedOut
-from telex.model.delivery import OPEN
-from telex.model.escalation import waits_for_ever
-from telex.model.message import Lease, Message
+from telex.model.message import OPEN, Lease, Message
 from telex.model.roster import TELEX
+from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory, Receipt
 from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import file_word, files_in, pieces

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from telex.delivery.system_messages import format_timestamp
-from telex.model.delivery import Delivery
-from telex.model.event import CHANGES
-from telex.model.message import Message, Rendering
+from telex.dialects.scalars import format_timestamp
+from telex.model.message import CHANGES, Delivery, Message, Rendering
 from telex.surfaces.cli.output import Screen, print_json, shown, shown_block, wrapped
 from telex.surfaces.cli.usage import DONE, CommandError
 from telex.trace.text import cells, lasting, squeezed

@@ -205,7 +205,7 @@ def _compact(text: str) -> str:
 # --- send --wait ------------------------------------------------------------------------------------------------------
 def _wait(bus: "SyncBus", receipt: "Receipt", task: SendCommand, until: str) -> int:
     """Wait until the message has the requested state, or print why it does not."""
-    from telex.model.delivery import OPEN
+    from telex.model.message import OPEN
     from telex.surfaces.cli.render import span
 
     history = bus.settled(receipt.id, sender=task.sender, until=until, timeout=task.timeout)

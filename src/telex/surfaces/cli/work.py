@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator
-from telex.client import run_sync
 from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import files_in, pieces
 from telex.surfaces.cli.options import (

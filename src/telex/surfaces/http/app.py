@@ -19,8 +19,8 @@ from telex.config import Settings
 from telex.errors import TelexError
 from telex.model.finding import Finding
 from telex.ports.bus import Bus
+from telex.ports.environment import TRACEPARENT, carrying
 from telex.ports.store import TEXT_CHARACTERS_MAX, Query
-from telex.ports.trace_context import TRACEPARENT, carrying
 from telex.protocol import encoded
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.verbs import VERBS

@@ -20,7 +20,7 @@ from telex.config import Settings
 from telex.dialects.registry import by_name
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
-from telex.model.event import KINDS as EVENT_KINDS
+from telex.model.message import KINDS as EVENT_KINDS
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus
 from telex.protocol import decoded, encoded, plain

@@ -11,8 +11,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from telex.model.event import BRINGING, Event, detail_of
-from telex.model.message import Message
+from telex.model.message import BRINGING, Event, Message, detail_of
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.surfaces.http.stream import newest

@@ -11,8 +11,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from telex.errors import TelexError
-from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Event, Message
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
 from telex.protocol import encoded, plain
