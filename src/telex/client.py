@@ -8,7 +8,7 @@ import. Each thread opens its own bus. The methods are made from `Bus` at import
 from collections.abc import Callable
 from typing import Any
 
-from telex.bus import iterate_sync
+from telex.bus import iterate_sync, run_sync
 from telex.ports.bus import Bus
 
 VERBS = {name: verb for name, verb in vars(Bus).items() if not name.startswith("_")}

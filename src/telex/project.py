@@ -8,7 +8,8 @@ and `telex check` imports this and not `config`.
 import os
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import NamedTuple
+
+from telex.model.named_tuple import NamedTuple
 
 SETTINGS = "telex.toml"
 VARIABLE = "TELEX_CONFIG"  # path of the settings

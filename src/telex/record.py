@@ -10,11 +10,12 @@ derived from events only, so that the log agrees with `telex why`.
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import PRIORITIES
 from telex.model.message import BRINGING, Event, Message, NewMessage, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 
 VERSION = 1

@@ -5,13 +5,13 @@ A bus translates by itself: each agent declares the dialects that it reads when 
 
 import time
 import uuid
-from typing import NamedTuple
 
 from telex.delivery.membership import spelt_for, understood
 from telex.dialects.registry import PLAIN, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import DialectChoice, choice_of
 from telex.translation.envelope import FieldChange, MessageHeader, NoCounterpart
 from telex.translation.mapping import BODY

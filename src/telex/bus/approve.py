@@ -1,7 +1,5 @@
 """Answers to requests for approval: a message in the dialect of the request if that dialect has one."""
 
-from typing import NamedTuple
-
 from telex.bus.context import BusContext
 from telex.bus.decision import SendRequest
 from telex.dialects.registry import by_name
@@ -10,6 +8,7 @@ from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.model.contracts import SCOPE_CHANGE
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, Member, Roster, choice_of
 from telex.model.text import ROOT, nearest
 from telex.ports.store import find_messages

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from telex.delivery.routing import Participants, Route, inboxes_of, normal_address, role_at, route
 from telex.dialects.registry import versions_of
@@ -19,6 +19,7 @@ from telex.errors import InvalidValue, StoreError, StoreFull
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Event, Message
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AGENT, HUMAN, Member, Roster, roster_of
 from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (

@@ -9,7 +9,7 @@ The functions at the end find the message that a send replies to, its conversati
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.bus.context import ESCALATE, BusContext
 from telex.delivery.lifecycle import state_of
@@ -19,6 +19,7 @@ from telex.dialects.schema import Tree
 from telex.model.finding import Finding, refusals
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Event, Message, NewMessage, WorkChange, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AGENT, HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.model.text import ROOT, path_of, replace_surrogates
 from telex.ports.bus import Receipt

@@ -11,7 +11,7 @@ The missed deadline is counted in the same transaction as the next step, so two 
 import copy
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.bus.context import BusContext, Topics
 from telex.bus.work_rules import new_message_of, work_message_of
@@ -22,6 +22,7 @@ from telex.dialects.schema import Dialect, ListOf, MessageType, Text, Tree, get_
 from telex.dialects.write import write
 from telex.model.limits import Limits
 from telex.model.message import Delivery, Event, Message, NewMessage, WorkChange
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.model.work import NO_DEADLINE, Escalation, EscalationLevel, waits_for_ever
 from telex.ports.store import PendingRequest, Reads, RequestQuery, Transaction, events_of, overdue_requests

@@ -8,7 +8,6 @@ that follows from it is sent. Nothing is lost and nothing is sent twice.
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from secrets import token_hex
-from typing import NamedTuple
 
 from telex.dialects.builtin.signal_md import SIGNAL_MD, TRIAGE_REQUEST
 from telex.dialects.parse.reader import read
@@ -17,6 +16,7 @@ from telex.dialects.write import write
 from telex.errors import InvalidValue, LeaseLost, NotFound
 from telex.model.limits import LIMITS
 from telex.model.message import Message
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from telex.bus.context import BusContext, seconds
 from telex.bus.maintenance import run_maintenance
@@ -13,6 +13,7 @@ from telex.delivery.lifecycle import state_of
 from telex.errors import InvalidValue, NotFound, StoreFull
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, OPEN, Event, Message, NewMessage
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import MessageHistory, MessageState, Presence, UnreadInbox
 from telex.ports.store import (

@@ -5,7 +5,6 @@ and run again, and two concurrent runs ask once and dissolve once.
 """
 
 from contextlib import suppress
-from typing import NamedTuple
 
 from telex.bus.context import BusContext, seconds
 from telex.bus.decision import event_detail
@@ -18,6 +17,7 @@ from telex.delivery.routing import Participants
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotAMember, StoreError
 from telex.model.finding import Finding, refusals
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import EVERYONE, TELEX, Member
 from telex.model.work import (
     NO_SHUTDOWNS,

@@ -5,7 +5,7 @@ dispatch: the sender gets a warning.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.bus.context import SHUTDOWN, BusContext, Topics
 from telex.delivery.routing import Route, normal_address, route
@@ -14,6 +14,7 @@ from telex.dialects.schema import PRIORITIES, Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding, refusals
 from telex.model.message import Event, NewMessage, WorkChange
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.model.text import ROOT, digest_of
 from telex.ports.store import Reads

@@ -6,13 +6,14 @@ table of settings, `loader.py` parses them, and `docs/settings.md` is generated 
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.dialects.registry import BUILT_IN, OTHER_VERSIONS
 from telex.dialects.schema import Dialect
 from telex.errors import SettingsError
 from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.project import VARIABLE, find_settings
 

@@ -1,9 +1,9 @@
 """Table of all settings, and the example file made from it. The loader and docs/settings.md use the same table."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from telex.model.limits import HUB_LIMITS, LIMITS
+from telex.model.named_tuple import NamedTuple
 
 SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
 EVIDENCES = ("mark", "refuse", "off")

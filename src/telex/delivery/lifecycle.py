@@ -5,10 +5,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.model.limits import Limits
 from telex.model.message import AT_ONCE, OPEN, Delivery, Event, NewMessage, State
+from telex.model.named_tuple import NamedTuple
 from telex.ports.store import PendingRequest, Settlement
 
 LAPSED = "the lease expired without an ack or nack"

@@ -6,10 +6,10 @@ No message is stored for an inbox without a reader.
 
 from collections.abc import Collection
 from itertools import islice
-from typing import NamedTuple
 
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
 from telex.model.text import ROOT, nearest
 from telex.validation.authorization import normalised

@@ -7,11 +7,12 @@ validator only after a few messages. Both paths return the message's type traits
 from collections.abc import Callable
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.delivery.routing import Participants
 from telex.dialects.schema import PRIORITIES, Dialect, MessageType, get_path
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.validation.check import (
     NO_FACTS,
     CheckPolicy,

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.client import SyncBus
 from telex.config import Settings
@@ -28,6 +28,7 @@ from telex.demo.team import (
 from telex.messages import vbw_company
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 
 SHUTDOWN_SECONDS = 60.0
 Verdict = Literal["approve", "changes_requested"]

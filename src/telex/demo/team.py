@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from threading import Event
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.client import SyncBus
 from telex.clock import SteadyClock
@@ -20,6 +20,7 @@ from telex.errors import StoreUnavailable
 from telex.messages import vbw_typed
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding, refusals
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Receipt
 
 FOLDER, STORE = ".telex-demo", "telex.db"

@@ -6,7 +6,9 @@ has an intent of its own, so that there is always a reason for a missing transla
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from telex.model.named_tuple import NamedTuple
 
 NO_WORDS: tuple[str, ...] = ()
 LEVELS = ("high", "medium", "low")

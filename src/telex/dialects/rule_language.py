@@ -11,10 +11,11 @@ are present.
 import operator
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import Dialect, MessageType, Timestamp, Tree, get_path, kind_at
+from telex.model.named_tuple import NamedTuple
 
 Value = Any
 Getter = Callable[[Any], Value]  # message → value of a field, None if absent

@@ -2,9 +2,10 @@
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from telex.dialects.schema import Boolean, Fields, Group, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp, Tree
+from telex.model.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -5,9 +5,10 @@ Every cold `telex check` imports this module, so it imports little.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.model.finding import Severity
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
 
 Priority = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]

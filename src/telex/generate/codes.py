@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex import errors
 from telex.dialects.registry import VERSIONS, by_name
@@ -27,6 +27,7 @@ from telex.dialects.write import write
 from telex.generate.tables import fenced
 from telex.model.finding import Finding, Severity
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 Table = Mapping[str, Any]  # of a TOML file

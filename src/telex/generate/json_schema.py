@@ -5,13 +5,14 @@ field only with a constant; `x-telex` contains every rule in full, with the send
 schema of a front-matter dialect describes the front matter as a mapping.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects import schema as kinds
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, parse
 from telex.dialects.schema import Dialect, Field, Fields, HardRule, Kind, MessageType
 from telex.generate.type_view import addressed_fields, meaning
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 
 Schema = dict[str, Any]
 

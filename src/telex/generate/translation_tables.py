@@ -6,12 +6,12 @@ the example with another value of one field.
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from telex.dialects.registry import BUILT_IN, by_name, one_of_each
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree, choices_of
 from telex.dialects.write import write
 from telex.generate.tables import markdown_table
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check

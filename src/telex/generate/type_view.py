@@ -6,12 +6,13 @@ again.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects import rule_language, schema
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Getter, Node, Not, Reference
 from telex.dialects.schema import ANY, TYPE, Dialect, Field, Fields, HardRule, Kind, MessageType, OneOf
 from telex.model.finding import Severity
+from telex.model.named_tuple import NamedTuple
 from telex.validation.authorization import may_send
 
 

@@ -9,11 +9,12 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.ports.environment import TRACEPARENT, Clock, traceparent
 
 try:

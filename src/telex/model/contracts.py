@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+from telex.model.named_tuple import NamedTuple
 
 SCOPE_CHANGE, GATE_OVERRIDE = "scope_change", "gate_override"
 WIDENING = (SCOPE_CHANGE, GATE_OVERRIDE)  # the kinds of request that may widen a contract

@@ -5,7 +5,9 @@ and the page. All codes are listed in `generate/codes`. The team's policy, stric
 of some severity stops the message.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from telex.model.named_tuple import NamedTuple
 
 Severity = Literal["refusal", "warning", "note"]
 

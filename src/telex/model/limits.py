@@ -1,6 +1,6 @@
 """Limits of a team and of a hub, with unit and source; telex.toml may change each."""
 
-from typing import NamedTuple
+from telex.model.named_tuple import NamedTuple
 
 
 class Limits(NamedTuple):

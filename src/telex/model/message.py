@@ -3,8 +3,9 @@
 The tables of event kinds and delivery states are the single source for the docs and for `telex why`.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, Member
 
 

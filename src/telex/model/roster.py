@@ -1,8 +1,8 @@
 """Roster of a team: names, roles and the dialects that each member reads."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import nearest
 
 AT, PLUS = "@", "+"

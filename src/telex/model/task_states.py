@@ -6,7 +6,9 @@ steps. Its status follows from the steps and the table, so that stored states do
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
+
+from telex.model.named_tuple import NamedTuple
 
 ESCALATES_AFTER = 3  # failures; a team may say otherwise
 ATTEMPTS_MAX = 2  # interventions before a person is asked

@@ -1,9 +1,10 @@
 """Values of the work state: escalations, shutdowns, and the report of `telex stall`."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 
 # --- escalations -----------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """Bus port: the verbs of every surface, and their results."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from telex.model.finding import Severity
+from telex.model.named_tuple import NamedTuple
 
 
 class Clock(Protocol):

@@ -7,7 +7,7 @@ rejected when that state has changed. Every verb is atomic for each item. An imp
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from typing import Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 from telex.model.message import (
     COMING_AND_GOING,
@@ -22,6 +22,7 @@ from telex.model.message import (
     NewMessage,
     State,
 )
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 
 P = ParamSpec("P")

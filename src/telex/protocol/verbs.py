@@ -6,9 +6,10 @@ Routes, the OpenAPI document, the client and the docs are generated from this ta
 
 import inspect
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from telex.model.message import Delivery, Event, Message, Rendering
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.protocol.codec import is_value, type_hints

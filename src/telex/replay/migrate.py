@@ -9,13 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 from telex.record import InvalidLine
 from telex.replay.reader import SENT, Form, LogEntry, form_of, line_reader

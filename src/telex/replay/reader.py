@@ -6,7 +6,7 @@ messages. Unknown metadata is None; the sender of a bare message is read from it
 
 from base64 import b64decode
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ from telex.delivery.routing import Route
 from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import Dialect
 from telex.model.message import BRINGING, COMING_AND_GOING, Event, Message, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.record import InvalidLine
 
 SENT = "SENT"

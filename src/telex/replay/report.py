@@ -4,8 +4,8 @@ Names in a log are arbitrary, so the number of agents is limited, and only known
 """
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
+from telex.model.named_tuple import NamedTuple
 from telex.replay.reader import LogEntry
 from telex.replay.simulate import SimulatedResult
 

@@ -7,7 +7,7 @@ What a log does not record stays as it was: the options of the request, whether 
 from collections.abc import Iterable, Mapping
 from math import inf
 from sys import maxsize
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.bus.context import EMPTY, BusContext, CachedRoute, RouteKey, TeamState, Topics, default_roles, states_of
 from telex.bus.decision import (
@@ -25,6 +25,7 @@ from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity, refusals
 from telex.model.message import COMING_AND_GOING, Event, Message, NewMessage
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.model.text import ROOT, digest_of
 from telex.ports.bus import Receipt

@@ -5,13 +5,14 @@ It only reads. Damaged rows are named and left as they are.
 
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from telex.dialects.registry import VERSIONS
 from telex.errors import StoreError
 from telex.model.message import Event, Message
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 from telex.stores.disk import refuse_links
 from telex.stores.sqlite.connection import SUFFIXES, store_error

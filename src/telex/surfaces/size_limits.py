@@ -7,11 +7,12 @@ response, or the hub's memory, can hold. Messages that do not fit stay in the in
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.errors import TelexError
 from telex.model.limits import Limits
 from telex.model.message import Lease
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 
 LEASED_BYTES = 16 * 1_048_576  # of leased messages in one response; the message that exceeds it is the last

@@ -7,10 +7,10 @@ and every lease out of order, and compares it with the store and with what the a
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from telex.model.limits import Limits
 from telex.model.message import MOVES, Delivery, Event, Lease, Message, State
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.ports.bus import Receipt
 from telex.ports.store import Query, Store, deliveries_of, events_with_messages

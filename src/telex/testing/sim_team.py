@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
-from typing import NamedTuple
 
 from telex.bus import run_sync
 from telex.bus.local import LocalBus
@@ -19,6 +18,7 @@ from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
 from telex.model.message import Lease, Message
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Receipt
 from telex.testing import FakeClock
 from telex.testing.sim_invariants import SendObserver

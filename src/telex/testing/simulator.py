@@ -16,11 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from telex.bus import run_sync
 from telex.bus.local import LocalBus
 from telex.model.limits import Limits
+from telex.model.named_tuple import NamedTuple
 from telex.ports.store import Query, Store, events_with_messages
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock

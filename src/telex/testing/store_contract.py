@@ -19,11 +19,12 @@ A store that waits, such as for a network, also defines `def run(self, work): re
 import threading
 from collections.abc import Callable, Sequence
 from itertools import count, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from telex.model.message import Event, WorkChange
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.ports.store import (
     EVERYTHING,

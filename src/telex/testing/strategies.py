@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from math import ceil, floor
-from typing import Any, NamedTuple
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -22,6 +22,7 @@ from telex.dialects.schema import ANY, Dialect, Field, Form, Kind, MessageType, 
 from telex.dialects.write import is_blank, write_front_matter
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.validation.fields import FieldWalker
 from telex.validation.rules import relate
 

@@ -6,8 +6,8 @@ entity code, and participants have generated names.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from telex.model.named_tuple import NamedTuple
 from telex.model.work import Stall
 from telex.ports.bus import MessageHistory
 from telex.trace.steps import SIGNS, Conversation, DeliveryOutcome, TraceMessage, TraceStep, conversation, lease_spans

@@ -4,10 +4,11 @@ Steps are in the order in which the store wrote them, which does not depend on c
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from telex.dialects.schema import PRIORITIES
 from telex.model.message import BRINGING, Event, detail_of, rendered_as
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
 from telex.ports.bus import MessageHistory
 from telex.trace.text import REASON_MAX, TYPE_MAX, brief, lasting, moment, name_of, offset

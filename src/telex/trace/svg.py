@@ -6,9 +6,9 @@ first, then XML.
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import NamedTuple
 
 from telex.dialects.schema import PRIORITIES
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import MessageHistory
 from telex.trace.steps import Conversation, LeaseSpan, Tone, TraceStep, conversation, lease_spans
 from telex.trace.text import cells, cut, folded, name_of, squeezed

@@ -1,10 +1,11 @@
 """Header and result of a translation, counterparts of roles, and the envelope of the translated message."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.model.named_tuple import NamedTuple
 from telex.validation.authorization import EVERYONE, normalised, same_name
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ new value and whether it can be restored, or None if the value does not fit.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import (
@@ -32,6 +32,7 @@ from telex.dialects.schema import (
     kind_at,
 )
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import path_of
 
 Told = tuple[Any, bool]

@@ -1,11 +1,12 @@
 """Mapping tables of the built-in dialects, one row per type and intent; rows of users' types; lookup of routes."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Semantics, kind_at
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import path_of
 from telex.translation.mapping import (
     UNSAID,

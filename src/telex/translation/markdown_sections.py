@@ -6,8 +6,9 @@ anywhere, and text outside of them is the main value.
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from telex.model.named_tuple import NamedTuple
 from telex.translation.mapping import Body, Section
 
 SILENT = "Nothing was said about it."

@@ -1,7 +1,7 @@
 """Translation plan of a pair of types: built by `planner` once for each pair, executed by `render`."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.intents import INTENTS
 from telex.dialects.rule_language import compile_for_tree, parse
@@ -20,6 +20,7 @@ from telex.dialects.schema import (
     has_to_be_chosen,
     kind_at,
 )
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import join, path_of
 from telex.translation.mapping import (
     UNSAID,

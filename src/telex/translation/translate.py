@@ -5,7 +5,7 @@ not restorable) or lost; a field of the result is copied or invented.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN
@@ -14,6 +14,7 @@ from telex.dialects.schema import ANY, Dialect, MessageType, Tree, get_path
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.translation.envelope import FieldChange, MessageHeader, NoCounterpart, Translation
 from telex.translation.mapping import canonical, names_of
 from telex.translation.mapping_tables import home_of, routes, why_not

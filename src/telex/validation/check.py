@@ -6,7 +6,7 @@ refusal stops the message. Rules that need earlier messages (contracts, approval
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.dialects.parse.detect import DetectionHint, detect
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
@@ -14,6 +14,7 @@ from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Text, Tree, get_path, kind_at
 from telex.model.finding import Finding, Severity, first_findings, refusals
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join
 from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
 from telex.validation.rules import ValidationResult, validate, validate_envelope

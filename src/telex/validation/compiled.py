@@ -11,7 +11,7 @@ Generated source has numbered attributes, numbered constants and integers, and n
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import Annotated, Any, Literal, Union
 
 import msgspec
 from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType
@@ -47,6 +47,7 @@ from telex.dialects.schema import (
 )
 from telex.dialects.write import OPENING
 from telex.model.limits import Limits
+from telex.model.named_tuple import NamedTuple
 from telex.validation.authorization import may_receive, may_send, signed_as
 from telex.validation.check import STRICT, CheckPolicy, CheckResult, check
 

@@ -1,9 +1,9 @@
 """Decision whether contracts allow a path. Forbidden wins over allowed; one contract that allows it is enough."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from telex.model.contracts import GATE_OVERRIDE, SCOPE_CHANGE, Plan
+from telex.model.named_tuple import NamedTuple
 from telex.validation.patterns import allowing, forbidding
 from telex.validation.project_paths import InvalidPath, Resolver, normal, owner, real
 

@@ -11,8 +11,8 @@ the whole check, and `a*a*a*b` as a regular expression may take exponential time
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, takewhile
-from typing import NamedTuple
 
+from telex.model.named_tuple import NamedTuple
 from telex.validation.project_paths import SEPARATOR, folded
 
 ANY_FOLDERS = "**"

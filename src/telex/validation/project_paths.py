@@ -8,7 +8,8 @@ passes a `Resolver`.
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+
+from telex.model.named_tuple import NamedTuple
 
 PATH_CHARACTERS_MAX = 4096
 SEPARATOR = "/"

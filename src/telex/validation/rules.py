@@ -6,7 +6,7 @@ whether findings stop the message.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.parse.detect import laid_out
 from telex.dialects.rule_language import compared, compile_for_tree, names, parse
@@ -14,6 +14,7 @@ from telex.dialects.schema import TYPE, Dialect, HardRule, MessageType, OneOf, T
 from telex.dialects.write import blank, blank_for
 from telex.model.finding import Finding, first_findings
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, path_of, within
 from telex.validation.fields import FieldWalker
 

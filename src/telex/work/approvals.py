@@ -6,12 +6,13 @@ belongs to the only open request of its task.
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.delivery.routing import listed, normal_address
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.text import LATEST_MAX, ROOT, nearest, path_of
 from telex.validation.authorization import has_no_words

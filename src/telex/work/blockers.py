@@ -4,8 +4,7 @@ The topic `blockers` holds only the first blocker of the team: while it is empty
 and no topic has to be read.
 """
 
-from typing import NamedTuple
-
+from telex.model.named_tuple import NamedTuple
 from telex.work.reducer import Fold, Topics, WorkRules, WorkState
 from telex.work.view import WorkMessage
 

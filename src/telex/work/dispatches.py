@@ -6,7 +6,7 @@ they were sent. They stay pending until their answer arrives, and the sender che
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.builtin.signal_md import (
     APPROVAL,
@@ -22,6 +22,7 @@ from telex.dialects.builtin.signal_md import (
 )
 from telex.dialects.schema import TYPE, MessageType, Tree
 from telex.dialects.write import write
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.model.text import shown
 from telex.work.pipeline import (

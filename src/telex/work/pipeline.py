@@ -7,9 +7,10 @@ computed.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from telex.dialects.builtin.signal_md import ITERATIONS_MAX
+from telex.model.named_tuple import NamedTuple
 
 Kind = Literal["triage", "research", "plan", "step"]
 State = Literal["triage", "research", "plan", "working", "checking", "settled", "approved", "blocked", "escalated"]

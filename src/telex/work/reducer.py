@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.delivery.routing import normal_address
 from telex.dialects.scalars import format_timestamp
@@ -29,6 +29,7 @@ from telex.dialects.schema import (
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Event, Message
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.work.view import FOLDS, IN_PLACE, RULES, WorkMessage, work_message_from_log
 

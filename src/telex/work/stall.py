@@ -5,8 +5,8 @@ agent reads, and the agent that most others wait for. Unread messages alone are 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.model.work import Deadlock, Remedy, Stall, Wait
 

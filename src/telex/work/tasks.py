@@ -6,12 +6,13 @@ The topic holds facts: assignments, moves, failures, requests and their answers.
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.delivery.routing import listed
 from telex.dialects.schema import MessageType
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
 from telex.model.task_states import (
     TASK_STATES,

@@ -6,7 +6,7 @@ A `WorkMessage` has the fields of the type's semantics under the names of the ru
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.builtin.signal_md import ROUTE, route_in
 from telex.dialects.scalars import parse_timestamp
@@ -14,6 +14,7 @@ from telex.dialects.schema import BODY_KEY, Dialect, MessageType, Tree, get_path
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.message import Event, Message, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, path_of
 
 # The modules with the rules of an action. They are imported at its first message, since a cold start pays for each

@@ -5,7 +5,7 @@ the team's preferred dialect, then to matching roles, then to the order of the d
 known one is suggested. Fields on the wrong level (in a payload, or flat) are moved, with a finding.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.parse.json import read_json
 from telex.dialects.schema import (
@@ -23,6 +23,7 @@ from telex.dialects.schema import (
 )
 from telex.dialects.write import is_blank
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
 from telex.model.text import ROOT, join, nearest, path_of
 

@@ -8,11 +8,12 @@ PyYAML and reports errors. Importing PyYAML costs as much as a thousand messages
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.scalars import INDICATORS, PlainScalar, is_plain
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join
 
 # Quoted and block scalars are str; `key:` alone is PlainScalar("").

@@ -6,10 +6,11 @@ integer too long to hold) and `scan` turns the marks into findings.
 
 import json
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.model.finding import Finding
 from telex.model.limits import Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join
 
 COMMAS_MAX = 50  # trailing commas fixed before giving up

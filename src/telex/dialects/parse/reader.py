@@ -5,7 +5,7 @@ message but malformed gets a finding with the position of the error.
 """
 
 import json
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.dialects.parse.detect import Detection, DetectionHint, detect, is_control_frame, is_near, is_ours, wrapped
 from telex.dialects.parse.json import read_json, scan
@@ -14,6 +14,7 @@ from telex.dialects.registry import BUILT_IN, PLAIN, versions_of
 from telex.dialects.schema import TYPE, Dialect, Form, Tree
 from telex.model.finding import Finding, refusals
 from telex.model.limits import LIMITS, Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, path_of
 
 Outcome = Literal["message", "plain", "control", "unreadable"]

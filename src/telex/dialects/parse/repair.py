@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from html import unescape
 from itertools import chain, islice
 from textwrap import dedent
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.parse.detect import is_complete, object_in_text
 from telex.dialects.parse.front_matter import read_front_matter
@@ -21,6 +21,7 @@ from telex.dialects.scalars import PlainScalar
 from telex.dialects.schema import TYPE, Anything, Dialect, Fields, Group, Kind, ListOf, MapOf, MessageType, Tree
 from telex.dialects.write import blank_for
 from telex.model.limits import Limits
+from telex.model.named_tuple import NamedTuple
 
 CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»", "＂": "＂"}
 _BLANK = r"(?:[\s\ufeff\u200b\u2060]|\\[nrt])"  # \n outside a text is a line break

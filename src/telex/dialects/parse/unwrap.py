@@ -8,12 +8,13 @@ number of times, whatever the text. Patterns are strings, compiled on first use:
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from telex.dialects.parse.json import ParsedJson, read_json
 from telex.dialects.schema import TYPE
 from telex.model.finding import Finding
 from telex.model.limits import Limits
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT
 
 IsOurs = Callable[[Any], bool]

@@ -8,9 +8,10 @@ and returns None, so one pass reports every problem of the file. A table is decl
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import nearest
 
 Path = tuple[str | int, ...]  # keys, and positions within lists

@@ -7,7 +7,7 @@ notes = "string?"
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date, datetime, time
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.rule_language import compile_for_tree, parse
 from telex.dialects.scalars import parse_timestamp
@@ -38,6 +38,7 @@ from telex.dialects.schema import (
 )
 from telex.dialects.toml.document import RAW, Key, TomlValue, shown
 from telex.dialects.write import expected, is_blank
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import path_of
 
 DEPTH_MAX = 8  # objects within objects

@@ -5,7 +5,7 @@ the third examples, which must break no rule.
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.intents import TRADES
 from telex.dialects.parse.detect import is_control_frame
@@ -55,6 +55,7 @@ from telex.dialects.toml.rules import RuleScope, read_rules
 from telex.dialects.toml.semantics import KEYS as SEMANTICS_KEYS
 from telex.dialects.toml.semantics import with_semantics
 from telex.dialects.write import expected
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import nearest
 
 TYPES_MAX = 200

@@ -12,7 +12,6 @@ hold, and sums or orders of values that have none.
 
 import re
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from telex.dialects.rule_language import (
     Binary,
@@ -44,6 +43,7 @@ from telex.dialects.schema import (
 from telex.dialects.toml.document import RAW, Key, TomlValue, meant_or_choices, one_of, shown
 from telex.dialects.toml.fields import UNREAD
 from telex.dialects.write import expected
+from telex.model.named_tuple import NamedTuple
 
 RULES_MAX = 100  # in one list
 _OTHER_SIGNS = {"=": "==", "&": "and", "|": "or", "!": "not"}  # operators of other languages, and ours

@@ -5,9 +5,10 @@ batches of some thousands, and each writer keeps the ids that are not in the ind
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from telex.model.message import NewMessage
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import number_of
 from telex.stores.sqlite.connection import Row, SqliteConnection
 

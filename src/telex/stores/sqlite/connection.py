@@ -340,7 +340,10 @@ class SqliteConnection:
 
     def hold_ballast(self) -> bool:
         """Create the reserve file, if it is missing. False: the disk is full."""
-        free = free_bytes(os.path.dirname(self._path))
+        try:
+            free = free_bytes(os.path.dirname(self._path))
+        except OSError:
+            return True  # the folder is gone, which the transaction reports
         self._limit_log(free)
         return self._ballast.hold(free, self._mode)
 

@@ -7,12 +7,13 @@ was written before it in the same transaction. The file lock is held throughout,
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from telex.errors import StoreError
 from telex.model.message import AT_ONCE, MOVES, OPEN, Event, Lease, NewMessage, WorkChange
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.model.text import number_of
 from telex.ports.store import ROSTER, EarlierMessage, LeaseRequest, PendingRequest, Settlement, SettleResult

@@ -2,10 +2,11 @@
 
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.model.finding import Finding, refusals
 from telex.model.limits import LIMITS
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ALL_OF_ROLE, AT, EVERYONE, ONE_OF_ROLE
 from telex.model.text import ROOT
 from telex.project import find_settings

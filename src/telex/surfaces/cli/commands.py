@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
+from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.main import FAST
 from telex.surfaces.cli.output import did_you_mean, shown
 from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, USAGE, CommandError, Option

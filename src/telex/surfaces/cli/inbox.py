@@ -2,13 +2,14 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from telex.dialects.schema import PRIORITIES
 from telex.errors import NotAMember, NotFound
 from telex.model.message import Delivery, Message, Rendering
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.model.text import nearest
 from telex.surfaces.cli.connection import opened_if_there, opened_to_look, settings_here, store_missing

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -14,6 +14,7 @@ from telex.dialects.registry import BUILT_IN, FAMILIES, PLAIN
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.errors import TelexError
 from telex.model.message import KINDS
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
 from telex.ports.store import Query
 from telex.surfaces.cli.connection import (

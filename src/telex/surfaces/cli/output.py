@@ -9,10 +9,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from telex.dialects.write import CLOSING, OPENING, is_blank
 from telex.model.finding import Finding, Severity
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join, nearest
 from telex.model.text import shown as shown  # every surface takes it from here
 

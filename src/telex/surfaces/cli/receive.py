@@ -7,12 +7,13 @@ or answer it go to stderr. A lease is named by its token, or by the id of its me
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from telex.errors import LeaseLost, OutcomeUnknown, RequestTimedOut
 from telex.model.message import OPEN, Lease, Message
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory, Receipt

@@ -6,9 +6,10 @@ no asyncio. Refused messages are reported on stderr, with exit code 2, as by `te
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.errors import OutcomeUnknown
+from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.connection import AGENT, acting_agent, enable_gc, opened, settings_here
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
 from telex.surfaces.cli.output import (

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from time import sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from telex.demo.team import SIGNS, Happening, Scene, Sign
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.connection import (
     AGENT,
     MEMORY,

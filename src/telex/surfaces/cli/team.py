@@ -3,11 +3,12 @@
 import sys
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import roster_of
 from telex.model.work import TOPIC, UNSETTLED, MemberShutdown, ShutdownReport
 from telex.ports.bus import Presence

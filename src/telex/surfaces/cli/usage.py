@@ -5,8 +5,8 @@ One table lists the options; parsing and `--help` both use it. All other command
 
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.output import did_you_mean, shell_word, shown, wrapped
 
 DONE, FAILED, REFUSED, NOT_FOUND, TIMED_OUT, USAGE, INTERRUPTED = 0, 1, 2, 3, 4, 64, 130

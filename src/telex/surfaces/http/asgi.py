@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from http import HTTPStatus
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +25,7 @@ from telex.errors import (
     TelexError,
 )
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Receipt
 from telex.protocol import encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG

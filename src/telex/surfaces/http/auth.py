@@ -11,10 +11,11 @@ page can change. So the hub answers only to its own names, and only to its own p
 import time
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from telex.errors import TelexError
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, LEADS
 from telex.protocol.verbs import Verb, arguments
 from telex.surfaces.http import asgi

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -17,6 +17,7 @@ import msgspec
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Lease, Message, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join
 from telex.ports.bus import MessageHistory
 from telex.ports.environment import TRACEPARENT, as_traceparent

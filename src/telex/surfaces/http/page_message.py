@@ -7,11 +7,12 @@ removed.
 
 from contextlib import aclosing
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import NotFound
 from telex.model.message import BRINGING, Message, Rendering, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE
 from telex.ports.bus import Bus, MessageHistory
 from telex.ports.store import Query

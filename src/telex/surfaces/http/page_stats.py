@@ -9,9 +9,10 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.model.message import BRINGING, Event, Message, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.surfaces.http.stream import newest

@@ -1,13 +1,14 @@
 """Routes beside the verbs: a check without sending, a batch of messages, a picture of a conversation."""
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.requests import Request
 
 from telex.config import Settings
 from telex.errors import TelexError
 from telex.model.finding import Finding
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.protocol import decoded, encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG

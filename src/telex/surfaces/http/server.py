@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from time import perf_counter
-from typing import NamedTuple
 
 import uvicorn
 
 from telex.config import Settings
 from telex.model.limits import HUB_LIMITS, HubLimits
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.model.text import shown
 from telex.ports.bus import Bus

@@ -8,10 +8,11 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.errors import TelexError
 from telex.model.message import Event, Message
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
 from telex.protocol import encoded, plain

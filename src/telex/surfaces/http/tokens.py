@@ -12,11 +12,12 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
 from telex.errors import StoreDamaged, StoreUnavailable
+from telex.model.named_tuple import NamedTuple
 from telex.stores.disk import make_folder, open_file, refuse_links
 
 try:

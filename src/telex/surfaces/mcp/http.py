@@ -7,12 +7,13 @@ tool is configured, and never in an argument.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
 from telex.config import Settings
 from telex.errors import NotAMember
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
 from telex.surfaces.http.asgi import public_text

@@ -8,13 +8,14 @@ within the token budget.
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, OutcomeUnknown, TelexError
 from telex.generate.prompt import CHARACTERS_PER_TOKEN
 from telex.model.finding import Finding
 from telex.model.message import CHANGES, Delivery, Lease, Message, Rendering
+from telex.model.named_tuple import NamedTuple
 from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory, Receipt
 from telex.protocol import plain

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.config import Settings
 from telex.dialects.schema import Dialect
@@ -15,6 +15,7 @@ from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease, Message, Rendering
+from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus, Presence
 from telex.project import root_of
 from telex.protocol import plain

@@ -3,8 +3,9 @@
 A model reads this listing in every session, so it is short: at most eight tools and 1,500 tokens, which a test checks.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from telex.model.named_tuple import NamedTuple
 from telex.protocol.verbs import Argument
 
 WAIT_SECONDS_MAX = 45.0  # some clients time out after 60 s
