@@ -8,7 +8,7 @@ import pytest
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.validation import rules as field_walker
+from telex.validation import fields as field_walker
 from telex.validation.check import NEVER_PASSED, CheckPolicy, check
 from tests.proofs import proves
 from tests.tables import VBW_TYPED

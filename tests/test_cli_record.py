@@ -222,7 +222,7 @@ def test_what_was_refused_is_still_refused_in_another_store_and_says_why(telex: 
         ("[]", "not a line of an export"),
         ('{"telex": 1, "kind": "accepted"}', "needs a message, and there is none"),
         ('{"telex": 1, "kind": "accepted", "message": {}}', "neither raw nor raw_base64"),
-        ('{"telex": 1, "kind": "accepted", "message": {"raw": "a"}}', "message.id must be text"),
+        ('{"telex": 1, "kind": "accepted", "message": {"raw": "a"}}', "message.at must be a number"),
     ],
 )
 def test_a_line_that_cannot_be_taken_in_is_named_and_nothing_is(
