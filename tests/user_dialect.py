@@ -95,5 +95,5 @@ OWN = Dialect(
         {"sender": one_of("desk", "patrol", "driver", "listener")}, {"to": one_of("desk", "patrol", "driver")}
     ),
     wire=EnvelopeFields(sender="sender", recipient="to"),
-    types=types_by_name(DISPATCH, DONE, SHOUT),
+    types=types_by_name([DISPATCH, DONE, SHOUT]),
 )

@@ -130,7 +130,9 @@ class LocalBus:
     ) -> Receipt | Lease:
         within = receive.request_seconds(self._context, timeout)
         receipt = await self._send(
-            SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation, answer_within=within)
+            SendRequest(
+                as_bytes(raw), sender, role, to, id=id, reply_to=reply_to, correlation=correlation, answer_within=within
+            )
         )
         if not receipt.accepted:
             return receipt
@@ -216,7 +218,9 @@ class LocalBus:
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:
-        answer = approve.Answer(agent, role, approved, reason, tuple(conditions), tuple(modifications))
+        answer = approve.Answer(
+            agent, role, approved, reason, conditions=tuple(conditions), modifications=tuple(modifications)
+        )
         request = await approve.answer_to(self._context, id, answer)
         if isinstance(request, Finding):
             return Receipt(False, id, "refused", findings=(request,))

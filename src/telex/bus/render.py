@@ -290,7 +290,7 @@ def _written(made: "translation.Translation", choice: DialectChoice) -> Renderin
     lost, invented, narrowed = (
         tuple(change.path for change in changes) for changes in (made.lost, made.invented, made.narrowed)
     )
-    return Rendering(made.dialect.name, made.type.name, raw, lost, invented, narrowed)
+    return Rendering(made.dialect.name, made.type.name, raw, lost, invented=invented, narrowed=narrowed)
 
 
 def _respelt(

@@ -83,7 +83,9 @@ async def shut_down(
         unknown = sender_unknown(name, roster)
         raise NotAMember(unknown.say, unknown.code)
     asker = await member_or_raise(context, agent)
-    run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline), force)
+    run = ShutdownRun(
+        asker, reason, team or TEAM, context.clock.now(), seconds=seconds("deadline", deadline), force=force
+    )
     calls: set[str] = set()  # those that this run is about
     names: set[str] = set()  # all members it is about, also those that have left since
     asked: set[str] = set()  # no member is asked twice by the same run, even if a clock goes back

@@ -4,7 +4,7 @@ The validator, the compiled decoders, the role matrix, JSON schemas, docs and pr
 Every cold `telex check` imports this module, so it imports little.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from telex.model.finding import Severity
@@ -305,7 +305,7 @@ class Dialect(NamedTuple):
 TYPE = "type"
 
 
-def types_by_name(*types: MessageType) -> dict[str, MessageType]:
+def types_by_name(types: Sequence[MessageType]) -> dict[str, MessageType]:
     named = {type_.name: type_ for type_ in types}
     assert len(named) == len(types), "two types of one name"
     return named

@@ -84,7 +84,9 @@ class Migration:
         if refusals(checked.findings):
             codes = ", ".join(dict.fromkeys(finding.code for finding in refusals(checked.findings)))
             return UnmigratedLine(type_.name, f"invalid in {self.origin.name}: {codes}")
-        made = translate(checked.tree, self.origin, type_, self.to, self._header(entry, checked, type_), checked.body)
+        made = translate(
+            checked.tree, self.origin, type_, self.to, self._header(entry, checked, type_), body=checked.body
+        )
         if isinstance(made, NoCounterpart):
             return UnmigratedLine(type_.name, made.reason)
         form = form_of(line)

@@ -483,7 +483,7 @@ class TransactionPromises(ContractBase):
         store.caches.append(cache)
         before, rejected = await store.read(last_event), rejecting(self.writes(request)["plan"])
         good = [self.appending(id_, "plan:1") for id_ in "abc"]
-        await submit_together(store, good[0], rejected, good[1], rejected, good[2], rejected)
+        await submit_together(store, *(job for one in good for job in (one, rejected)))
         after, commits = await store.read(last_event), cache.commits
         assert [commit[0] for commit in commits] == [before, *(commit[1] for commit in commits[:-1])]
         assert (commits[-1][1], sum(commit[2] for commit in commits)) == (after, 3)

@@ -248,7 +248,7 @@ VBW_COMPANY = Dialect(
     purpose="A company of agents: artifacts, review cycles, escalation up the chain.", form="json", roles=ROLES,
     wire=EnvelopeFields(correlation="task", sender="from", recipient="to", task="task"), chain=CHAIN,
     types=types_by_name(
-        ARCHITECTURE_DESIGN, SENIOR_SPEC, _DEV_PROGRESS, _DEV_BLOCKER, CODE_REVIEW_RESULT, QA_RESULT, QA_CODE_RESULT,
-        SECURITY_AUDIT, SCOUT_FINDINGS, DEBUGGER_REPORT, ESCALATION,
+        [ARCHITECTURE_DESIGN, SENIOR_SPEC, _DEV_PROGRESS, _DEV_BLOCKER, CODE_REVIEW_RESULT, QA_RESULT, QA_CODE_RESULT,
+        SECURITY_AUDIT, SCOUT_FINDINGS, DEBUGGER_REPORT, ESCALATION],
     ),
 )  # fmt: skip

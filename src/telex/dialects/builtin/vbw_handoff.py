@@ -126,5 +126,5 @@ VBW_HANDOFF = Dialect(
     name="vbw-handoff", version="1.0",
     purpose="Flat JSON hand-offs told apart by type, with plain markdown as the way out.", form="json",
     roles=("lead", "dev", "qa", "scout", "debugger"), wire=EnvelopeFields(correlation="task", task="task"),
-    types=types_by_name(SCOUT_FINDINGS, DEV_PROGRESS, DEV_BLOCKER, QA_RESULT, DEBUGGER_REPORT),
+    types=types_by_name([SCOUT_FINDINGS, DEV_PROGRESS, DEV_BLOCKER, QA_RESULT, DEBUGGER_REPORT]),
 )  # fmt: skip

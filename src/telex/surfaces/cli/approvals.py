@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # --- approvals --------------------------------------------------------------------------------------------------------
-@command("approvals", flag("--all", "Include answered requests.", "everything"), *BUS)
+@command("approvals", [flag("--all", "Include answered requests.", "everything"), *BUS])
 def approvals_command(everything: bool, store: str | None, as_json: bool) -> int:
     """Show pending approval requests: what is asked, by whom, and who may answer.
 
@@ -95,14 +95,14 @@ def _due(deadline: float, now: float) -> str:
 def _approval_facts(approval: Approval, deadline: float, now: float, may_answer: list[str]) -> dict[str, Any]:
     request, answer = approval.request, approval.answer
     return {
-        **fields(request, "id", "kind", "subject"),
+        **fields(request, "id kind subject"),
         "from": request.by,
         "role": request.role,
         "may_answer": may_answer,
         "at": stamp(request.at),
         "deadline": stamp(deadline),
         "overdue": approval.waits and deadline <= now,
-        **fields(request, "dialect", "type"),
+        **fields(request, "dialect type"),
         "task": request.task or None,
         "correlation": request.correlation,
         "paths": list(request.paths),
@@ -118,13 +118,13 @@ modify_option = repeated_option("--modify", "modifications", "PATH", "A path to 
 WHO = (as_option(HUMAN), member_role_option, *BUS, grouped(who=Speaker))
 
 
-@command("approve", id_argument, reason_option, condition_option, modify_option, *WHO)
+@command("approve", [id_argument, reason_option, condition_option, modify_option, *WHO])
 def approve_command(**options: Any) -> int:
     """Approve a request. The answer goes to the agent that asked, in the dialect of the request."""
     return _decide(approved=True, **options)
 
 
-@command("reject", id_argument, reason_option, condition_option, *WHO)
+@command("reject", [id_argument, reason_option, condition_option, *WHO])
 def reject_command(**options: Any) -> int:
     """Reject a request. The answer goes to the agent that asked, in the dialect of the request."""
     return _decide(approved=False, **options)
@@ -144,7 +144,7 @@ def _decide(
     if as_json:
         facts = {"accepted": receipt.accepted, "request": id, "id": receipt.id, "to": list(receipt.to)}
         findings = [finding._asdict() for finding in receipt.findings]
-        print_json(facts | fields(receipt, "dialect", "type") | {"findings": findings})
+        print_json(facts | fields(receipt, "dialect type") | {"findings": findings})
     if not receipt.accepted:
         screen = Screen(sys.stderr)
         screen.line(*refused_lines(receipt.findings, screen))
@@ -157,7 +157,7 @@ def _decide(
 
 
 # --- escalations ------------------------------------------------------------------------------------------------------
-@command("escalations", flag("--all", "Include answered ones.", "every"), *BUS)
+@command("escalations", [flag("--all", "Include answered ones.", "every"), *BUS])
 def escalations_command(every: bool, store: str | None, as_json: bool) -> int:
     """List open escalations: who has each, and when it goes one step further up."""
     with opened_to_look(store) as bus:
@@ -192,22 +192,24 @@ def _escalation_facts(case: Escalation) -> dict[str, Any]:
         "open": case.is_open,
         "answered_by": case.answered_by,
         "answered_at": optional_stamp(case.answered_at),
-        **fields(case, "dialect", "type"),
+        **fields(case, "dialect type"),
         "severity": case.severity or None,
-        **fields(case, "reason", "correlation"),
-        "steps": [fields(rung, "id", "to", "level") | {"at": stamp(rung.at)} for rung in case.rungs],
+        **fields(case, "reason correlation"),
+        "steps": [fields(rung, "id to level") | {"at": stamp(rung.at)} for rung in case.rungs],
     }
 
 
 @command(
     "answer",
-    id_argument,
-    click.argument("text", metavar="TEXT|-"),
-    as_option(HUMAN),
-    member_role_option,
-    text_option("--to", "ADDRESS", "Recipient; the agent that asked, if not given.", complete="agents"),
-    *BUS,
-    grouped(who=Speaker),
+    [
+        id_argument,
+        click.argument("text", metavar="TEXT|-"),
+        as_option(HUMAN),
+        member_role_option,
+        text_option("--to", "ADDRESS", "Recipient; the agent that asked, if not given.", complete="agents"),
+        *BUS,
+        grouped(who=Speaker),
+    ],
 )
 def answer_command(id: str, text: str, who: Speaker, to: str | None, store: str | None, as_json: bool) -> int:
     """Answer with plain text: an escalation goes back to the agent that raised it, any other message to its sender."""

@@ -27,7 +27,7 @@ _TITLES = {"depends_on": "depends on", "must_haves": "must have"}
 _INDENT = 11  # column of a line's text, behind its title
 
 
-@listing_group("contract", *BUS, help_of_list="List the contracts.")
+@listing_group("contract", [*BUS], help_of_list="List the contracts.")
 def contract_command(store: str | None, as_json: bool) -> int:
     """Show the contracts: the paths and tasks of each plan, and its progress."""
     with opened_to_look(store) as bus:
@@ -53,9 +53,7 @@ def contract_command(store: str | None, as_json: bool) -> int:
 
 @command(
     "show",
-    plan_argument,
-    text_option("--revision", "N", "Revision number; the latest if not given."),
-    *BUS,
+    [plan_argument, text_option("--revision", "N", "Revision number; the latest if not given."), *BUS],
     group=contract_command,
 )
 def show(plan: str, revision: str | None, store: str | None, as_json: bool) -> int:
@@ -65,7 +63,7 @@ def show(plan: str, revision: str | None, store: str | None, as_json: bool) -> i
     return print_one(_facts(contract, chosen), partial(_lines, contract, chosen), as_json)
 
 
-@command("diff", plan_argument, click.argument("revisions", metavar="[A B]", nargs=-1), *BUS, group=contract_command)
+@command("diff", [plan_argument, click.argument("revisions", metavar="[A B]", nargs=-1), *BUS], group=contract_command)
 def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool) -> int:
     """Show the changes between two revisions; the last two if none are given."""
     contract = _plan(plan, store)
@@ -93,7 +91,7 @@ def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool
     return DONE
 
 
-@command("close", plan_argument, agent_option, reason_option, *BUS, group=contract_command)
+@command("close", [plan_argument, agent_option, reason_option, *BUS], group=contract_command)
 def close(plan: str, agent: str, reason: str | None, store: str | None, as_json: bool) -> int:
     """Close the contract of a plan, as a lead or an architect. Its agents are notified."""
     with opened_to_look(store) as bus:

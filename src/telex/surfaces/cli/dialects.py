@@ -30,10 +30,12 @@ from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
 # --- dialects ---------------------------------------------------------------------------------------------------------
 @command(
     "dialects",
-    click.argument("name", metavar="[NAME]", required=False),
-    json_option,
-    flag("--page", "Print the reference page, in markdown."),
-    flag("--matrix", "Show what each type becomes in other dialects, and what is lost.", "is_matrix"),
+    [
+        click.argument("name", metavar="[NAME]", required=False),
+        json_option,
+        flag("--page", "Print the reference page, in markdown."),
+        flag("--matrix", "Show what each type becomes in other dialects, and what is lost.", "is_matrix"),
+    ],
 )
 def dialects_command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
     """List the dialects, or one dialect's types with who sends them to whom."""
@@ -81,13 +83,13 @@ def _roles(roles: tuple[str, ...]) -> str:
 
 
 def _summary(dialect: Dialect) -> dict[str, Any]:
-    facts = fields(dialect, "name", "version", "form", "purpose")
+    facts = fields(dialect, "name version form purpose")
     return facts | {"roles": list(dialect.roles), "types": list(dialect.types)}
 
 
 def _type_facts(type_: MessageType) -> dict[str, Any]:
-    facts = fields(type_, "name", "purpose") | {"senders": list(type_.senders), "receivers": list(type_.receivers)}
-    return facts | fields(type_, "priority", "reply")
+    facts = fields(type_, "name purpose") | {"senders": list(type_.senders), "receivers": list(type_.receivers)}
+    return facts | fields(type_, "priority reply")
 
 
 # --- dialects --matrix ------------------------------------------------------------------------------------------------
@@ -149,10 +151,12 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
 
 @command(
     "schema",
-    click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=COMPLETERS["types"]),
-    dialect_option,
-    click.option("--as", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
-    json_option,
+    [
+        click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=COMPLETERS["types"]),
+        dialect_option,
+        click.option("--as", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
+        json_option,
+    ],
 )
 def schema_command(type_name: str | None, dialect: str | None, format_: str, as_json: bool) -> int:
     """Print the schema of a type, or of a whole dialect."""
@@ -187,9 +191,7 @@ def _schema(dialect: Dialect, format_: str) -> str:
 # --- prompt -----------------------------------------------------------------------------------------------------------
 @command(
     "prompt",
-    text_option("--role", "ROLE", "The role to teach.", complete="roles", required=True),
-    dialect_option,
-    json_option,
+    [text_option("--role", "ROLE", "The role to teach.", complete="roles", required=True), dialect_option, json_option],
 )
 def prompt_command(role: str, dialect: str | None, as_json: bool) -> int:
     """Print the shortest prompt that teaches an agent to send the messages of its role."""
@@ -234,10 +236,12 @@ def _codes(ctx: click.Context) -> list[str]:
 
 @command(
     "explain",
-    click.argument("code", metavar="CODE", required=False, shell_complete=Completer(_codes)),
-    flag("--list", "List all codes.", "all_codes"),
-    dialect_option,
-    json_option,
+    [
+        click.argument("code", metavar="CODE", required=False, shell_complete=Completer(_codes)),
+        flag("--list", "List all codes.", "all_codes"),
+        dialect_option,
+        json_option,
+    ],
 )
 def explain_command(code: str | None, all_codes: bool, dialect: str | None, as_json: bool) -> int:
     """Explain a finding or error code: why it happens, how to fix it, and an example before and after.
@@ -266,7 +270,7 @@ def explain_command(code: str | None, all_codes: bool, dialect: str | None, as_j
         else:
             sys.stdout.write("\n".join(_rule_page(dialect, code) for dialect in declaring))
     elif as_json:
-        print_json(fields(explanations()[code], "code", "title", "why", "fix", "before", "after"))
+        print_json(fields(explanations()[code], "code title why fix before after"))
     else:
         sys.stdout.write(_wrapped_page(code_page(code), screen.width))
     return DONE
@@ -299,7 +303,7 @@ def _own_rules(dialect: Dialect, code: str | None = None) -> dict[HardRule, list
 
 def _rule_facts(dialect: Dialect, code: str) -> dict[str, Any]:
     rules = [
-        fields(rule, "severity", "broken_when", "path", "say", "expected") | {"types": types}
+        fields(rule, "severity broken_when path say expected") | {"types": types}
         for rule, types in _own_rules(dialect, code).items()
     ]
     return {"code": code, "dialect": dialect.name, "rules": rules}

@@ -21,7 +21,8 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "ye
 
 
 @command(
-    "doctor", text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", "other"), *BUS
+    "doctor",
+    [text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", "other"), *BUS],
 )
 def doctor_command(other: str | None, store: str | None, as_json: bool) -> int:
     """Check the store: the file, the digest of every message, the disk, the clock; list stray stores of the repository.
@@ -36,7 +37,7 @@ def doctor_command(other: str | None, store: str | None, as_json: bool) -> int:
         path = store_there(store_path(store))
         checks = [*examine(path, time.time()), *_strays(path)]
     if as_json:
-        print_json(*(fields(check, "name", "ok", "say") for check in checks))
+        print_json(*(fields(check, "name ok say") for check in checks))
     else:
         _print_checks(path, checks)
     return FAILED if any(check.ok is False for check in checks) else DONE

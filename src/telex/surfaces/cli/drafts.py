@@ -42,13 +42,15 @@ from telex.validation.check import CheckPolicy, CheckResult, check
 
 @command(
     "fix",
-    file_argument,
-    role_option,
-    receiver_option,
-    dialect_option,
-    team_dialect_option,
-    click.option("--max-bytes", metavar="N", help="Maximum size of a message."),
-    json_option,
+    [
+        file_argument,
+        role_option,
+        receiver_option,
+        dialect_option,
+        team_dialect_option,
+        click.option("--max-bytes", metavar="N", help="Maximum size of a message."),
+        json_option,
+    ],
 )
 def fix_command(
     file: str,
@@ -101,11 +103,13 @@ def _print_fixed(checked: CheckResult) -> None:
 
 @command(
     "new",
-    click.argument("type_name", metavar="TYPE", shell_complete=COMPLETERS["types"]),
-    click.argument("given", metavar="[FIELD=VALUE]...", nargs=-1),
-    dialect_option,
-    role_option,
-    json_option,
+    [
+        click.argument("type_name", metavar="TYPE", shell_complete=COMPLETERS["types"]),
+        click.argument("given", metavar="[FIELD=VALUE]...", nargs=-1),
+        dialect_option,
+        role_option,
+        json_option,
+    ],
 )
 def new_command(type_name: str, given: tuple[str, ...], dialect: str | None, role: str | None, as_json: bool) -> int:
     """Draft a message of this type.

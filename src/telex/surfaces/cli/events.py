@@ -122,10 +122,14 @@ def _known(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 
 @command(
     "events",
-    follow_option,
-    repeated_option("--kind", "kinds", "KIND", "Only this kind", callback=_known, shell_complete=COMPLETERS["kinds"]),
-    *FILTERS,
-    *BUS,
+    [
+        follow_option,
+        repeated_option(
+            "--kind", "kinds", "KIND", "Only this kind", callback=_known, shell_complete=COMPLETERS["kinds"]
+        ),
+        *FILTERS,
+        *BUS,
+    ],
 )
 def events_command(follow: bool, store: str | None, as_json: bool, **given: Any) -> int:
     """Print the events that match all given options, in order."""
@@ -153,7 +157,7 @@ def _event_lines(event: Event, message: Message | None, screen: Screen) -> list[
 
 
 def _event_facts(event: Event, message: Message | None) -> dict[str, Any]:
-    facts = {"seq": event.seq, "at": stamp(event.at)} | fields(event, "kind", "agent", "inbox", "delivery")
+    facts = {"seq": event.seq, "at": stamp(event.at)} | fields(event, "kind agent inbox delivery")
     names = {"id": "id", "dialect": "dialect", "type": "type", "from": "sender", "correlation": "correlation"}
     facts |= {key: getattr(message, name, None) for key, name in names.items()}
     return facts | {"detail": detail_of(event) or None}
@@ -171,13 +175,15 @@ _LOG_BELOW = 12 + 2  # column of a wrapped line
 
 @command(
     "log",
-    follow_option,
-    *FILTERS,
-    text_option(
-        "--export", "FILE", "Export every event with the bytes of its message as JSON lines; - is stdout.", "out"
-    ),
-    text_option("--import", "FILE", "Import the messages of such a file as history; - is stdin.", "into"),
-    *BUS,
+    [
+        follow_option,
+        *FILTERS,
+        text_option(
+            "--export", "FILE", "Export every event with the bytes of its message as JSON lines; - is stdout.", "out"
+        ),
+        text_option("--import", "FILE", "Import the messages of such a file as history; - is stdin.", "into"),
+        *BUS,
+    ],
 )
 def log_command(follow: bool, out: str | None, into: str | None, store: str | None, as_json: bool, **given: Any) -> int:
     """Print the log: one line for every message sent and for every attempt to read it."""

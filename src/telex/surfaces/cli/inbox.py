@@ -66,11 +66,13 @@ class InboxRow(NamedTuple):
 
 @command(
     "inbox",
-    agent_option,
-    member_role_option,
-    max_option(100),
-    flag("--full", "Print the messages too, and mark them as read."),
-    *BUS,
+    [
+        agent_option,
+        member_role_option,
+        max_option(100),
+        flag("--full", "Print the messages too, and mark them as read."),
+        *BUS,
+    ],
 )
 def inbox_command(agent: str, role: str | None, limit: int, full: bool, store: str | None, as_json: bool) -> int:
     """List the messages in your inbox. It leases nothing and joins nobody: `telex receive` does.
@@ -154,9 +156,9 @@ def _full(rows: list[InboxRow], now: float, screen: Screen) -> list[str]:
 
 def _row_facts(row: InboxRow, full: bool) -> dict[str, Any]:
     delivery, message, answered_by, rendering = row
-    facts = {"id": message.id, "priority": PRIORITIES[delivery.rank]} | fields(message, "dialect", "type")
+    facts = {"id": message.id, "priority": PRIORITIES[delivery.rank]} | fields(message, "dialect type")
     facts |= {"from": message.sender, "at": stamp(message.at), "inbox": delivery.inbox, "state": delivery.state}
-    facts |= {"due_at": stamp(delivery.due_at)} | fields(delivery, "attempts", "holder")
+    facts |= {"due_at": stamp(delivery.due_at)} | fields(delivery, "attempts holder")
     facts |= {"correlation": message.correlation, "answered_by": answered_by} | rendering_facts(message, rendering)
     return facts | {"message": text_of(rendering or message)} if full else facts
 
@@ -207,7 +209,7 @@ dead_id_argument = click.argument("id", metavar="ID", shell_complete=COMPLETERS[
 who_option = text_option("--as", "NAME", "Your name in the log; human if not given.", into="agent")
 
 
-@listing_group("dead", max_option(100), *BUS, help_of_list="List them, newest first.")
+@listing_group("dead", [max_option(100), *BUS], help_of_list="List them, newest first.")
 def dead_command(limit: int, store: str | None, as_json: bool) -> int:
     """List dead letters: messages whose attempts are used up, and requests without a reply."""
     with opened_to_look(store) as bus:
@@ -233,13 +235,11 @@ def dead_command(limit: int, store: str | None, as_json: bool) -> int:
 
 def _dead_facts(letter: DeadLetter) -> dict[str, Any]:
     delivery, message = letter
-    facts = {"id": message.id, "state": delivery.state} | fields(message, "dialect", "type")
-    return (
-        facts | {"from": message.sender} | fields(delivery, "inbox", "attempts", "holder") | {"at": stamp(message.at)}
-    )
+    facts = {"id": message.id, "state": delivery.state} | fields(message, "dialect type")
+    return facts | {"from": message.sender} | fields(delivery, "inbox attempts holder") | {"at": stamp(message.at)}
 
 
-@command("retry", dead_id_argument, who_option, *BUS, group=dead_command)
+@command("retry", [dead_id_argument, who_option, *BUS], group=dead_command)
 def retry(id: str, agent: str | None, store: str | None, as_json: bool) -> int:
     """Retry a dead letter with a new round of attempts."""
     with opened_to_look(store) as bus:
@@ -249,10 +249,7 @@ def retry(id: str, agent: str | None, store: str | None, as_json: bool) -> int:
 
 @command(
     "drop",
-    dead_id_argument,
-    text_option("--reason", "WORDS", "Reason, stored with the message."),
-    who_option,
-    *BUS,
+    [dead_id_argument, text_option("--reason", "WORDS", "Reason, stored with the message."), who_option, *BUS],
     group=dead_command,
 )
 def drop(id: str, reason: str | None, agent: str | None, store: str | None, as_json: bool) -> int:

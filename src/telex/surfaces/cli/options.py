@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from typing import Any
@@ -40,7 +40,9 @@ Words = Callable[[click.Context], Iterable[str]]
 IDS_MAX = 50
 
 
-def command(name: str, *params: Param, group: click.Group | None = None) -> Callable[[Run], click.Command]:
+def command(
+    name: str, params: Sequence[Param] = (), *, group: click.Group | None = None
+) -> Callable[[Run], click.Command]:
     """Decorator: a command, or a subcommand of a group, with these options and arguments in the order of its help."""
 
     def decorate(run: Run) -> click.Command:
@@ -49,13 +51,15 @@ def command(name: str, *params: Param, group: click.Group | None = None) -> Call
     return decorate
 
 
-def _with_params(run: Run, params: tuple[Param, ...]) -> Run:
+def _with_params(run: Run, params: Sequence[Param]) -> Run:
     for param in reversed(params):
         run = param(run)
     return run
 
 
-def listing_group(name: str, *params: Param, help_of_list: str | None = None) -> Callable[[Run], click.Group]:
+def listing_group(
+    name: str, params: Sequence[Param] = (), *, help_of_list: str | None = None
+) -> Callable[[Run], click.Group]:
     """Decorator: a group whose function runs where no subcommand is given, and as subcommand `list` if that has a help.
 
     An option before a subcommand is refused, since the subcommand would not get it.
@@ -74,7 +78,7 @@ def listing_group(name: str, *params: Param, help_of_list: str | None = None) ->
 
         group = click.group(name, invoke_without_command=True)(_with_params(invoke, params))
         if help_of_list:
-            command("list", *params, group=group)(run).help = help_of_list
+            command("list", [*params], group=group)(run).help = help_of_list
         return group
 
     return decorate

@@ -80,15 +80,17 @@ raw_option = flag("--raw", "Print the bytes as they were sent, for a script.")
 
 @command(
     "receive",
-    agent_option,
-    member_role_option,
-    max_option(1),
-    seconds_option("--wait", "Wait for the first message."),
-    seconds_option("--lease", "Length of the lease."),
-    flag("--ack", "Ack each as soon as it is printed.", "acks"),
-    raw_option,
-    *BUS,
-    grouped(who=Speaker, output=LeaseOutput),
+    [
+        agent_option,
+        member_role_option,
+        max_option(1),
+        seconds_option("--wait", "Wait for the first message."),
+        seconds_option("--lease", "Length of the lease."),
+        flag("--ack", "Ack each as soon as it is printed.", "acks"),
+        raw_option,
+        *BUS,
+        grouped(who=Speaker, output=LeaseOutput),
+    ],
 )
 def receive_command(who: Speaker, limit: int, wait: float | None, lease: float | None, output: LeaseOutput) -> int:
     """Lease the next messages in your inbox; ack, nack or extend each before its lease expires.
@@ -109,18 +111,20 @@ def receive_command(who: Speaker, limit: int, wait: float | None, lease: float |
 
 @command(
     "request",
-    file_argument,
-    agent_option,
-    member_role_option,
-    text_option("--to", "ADDRESS", "An agent, or role:qa for one agent of that role.", complete="agents"),
-    text_option("--id", "ID", "Id of the message, if it contains none."),
-    text_option("--reply-to", "ID", "Id of the message that this one answers, if it does not contain it."),
-    seconds_option("--timeout", "Time to wait for the reply; the team's limit if not given."),
-    flag("--ack", "Ack the reply as soon as it is printed.", "acks"),
-    dialect_option,
-    raw_option,
-    *BUS,
-    grouped(who=Speaker, header=HeaderOptions, output=LeaseOutput),
+    [
+        file_argument,
+        agent_option,
+        member_role_option,
+        text_option("--to", "ADDRESS", "An agent, or role:qa for one agent of that role.", complete="agents"),
+        text_option("--id", "ID", "Id of the message, if it contains none."),
+        text_option("--reply-to", "ID", "Id of the message that this one answers, if it does not contain it."),
+        seconds_option("--timeout", "Time to wait for the reply; the team's limit if not given."),
+        flag("--ack", "Ack the reply as soon as it is printed.", "acks"),
+        dialect_option,
+        raw_option,
+        *BUS,
+        grouped(who=Speaker, header=HeaderOptions, output=LeaseOutput),
+    ],
 )
 def request_command(
     file: str, who: Speaker, header: HeaderOptions, timeout: float | None, dialect: str | None, output: LeaseOutput
@@ -193,7 +197,7 @@ def _lease_facts(lease: Lease, pending: "PendingReply") -> dict[str, Any]:
 what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=COMPLETERS["waiting_ids"])
 
 
-@command("ack", what_argument, agent_option, *BUS)
+@command("ack", [what_argument, agent_option, *BUS])
 def ack_command(what: str, agent: str, store: str | None, as_json: bool) -> int:
     """Ack a message: you are done with it. A second ack has no effect."""
     with opened_to_look(store) as bus:
@@ -205,11 +209,13 @@ def ack_command(what: str, agent: str, store: str | None, as_json: bool) -> int:
 
 @command(
     "nack",
-    what_argument,
-    agent_option,
-    text_option("--reason", "WORDS", "Why you cannot do it; the sender and the next reader see this."),
-    seconds_option("--delay", "Delay until the next attempt; the usual backoff if not given."),
-    *BUS,
+    [
+        what_argument,
+        agent_option,
+        text_option("--reason", "WORDS", "Why you cannot do it; the sender and the next reader see this."),
+        seconds_option("--delay", "Delay until the next attempt; the usual backoff if not given."),
+        *BUS,
+    ],
 )
 def nack_command(
     what: str, agent: str, reason: str | None, delay: float | None, store: str | None, as_json: bool
@@ -231,10 +237,12 @@ def nack_command(
 
 @command(
     "extend",
-    what_argument,
-    agent_option,
-    seconds_option("--for", "Length of the lease from now on; the usual one if not given.", "seconds"),
-    *BUS,
+    [
+        what_argument,
+        agent_option,
+        seconds_option("--for", "Length of the lease from now on; the usual one if not given.", "seconds"),
+        *BUS,
+    ],
 )
 def extend_command(what: str, agent: str, seconds: float | None, store: str | None, as_json: bool) -> int:
     """Extend the lease of a message that you still work on."""

@@ -200,7 +200,7 @@ def what(message: Spoken) -> str:
 
 def head_facts(message: Message) -> dict[str, Any]:
     head = {"id": message.id, "from": message.sender, "role": message.role, "to": message.to}
-    return head | fields(message, "dialect", "type", "correlation", "reply_to")
+    return head | fields(message, "dialect type correlation reply_to")
 
 
 def rendering_facts(message: Message, rendering: Rendering | None) -> dict[str, Any]:
@@ -290,9 +290,9 @@ def stamped(value: Any) -> dict[str, Any]:
     return value._asdict() | {"at": stamp(value.at)}  # type: ignore[no-any-return]
 
 
-def fields(value: object, *names: str) -> dict[str, Any]:
-    """These attributes of a value, by name."""
-    return {name: getattr(value, name) for name in names}
+def fields(value: object, names: str) -> dict[str, Any]:
+    """Attributes of a value, by name; the names are separated by spaces."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

@@ -60,16 +60,18 @@ _AROUND_BYTES = 65_536  # what a line may have besides the message
 
 @command(
     "replay",
-    click.argument("log", metavar="[LOG]", required=False),
-    click.option(
-        "--strict/--lenient",
-        "strict",
-        default=None,
-        help="Whether a refusal stops a message; as in the settings if not given.",
-    ),
-    text_option("--team", "FILE", "Settings file; the nearest telex.toml if not given."),
-    text_option("--until", "WHEN", "Show the state at that time: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
-    *BUS,
+    [
+        click.argument("log", metavar="[LOG]", required=False),
+        click.option(
+            "--strict/--lenient",
+            "strict",
+            default=None,
+            help="Whether a refusal stops a message; as in the settings if not given.",
+        ),
+        text_option("--team", "FILE", "Settings file; the nearest telex.toml if not given."),
+        text_option("--until", "WHEN", "Show the state at that time: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
+        *BUS,
+    ],
 )
 def replay_command(
     log: str | None, strict: bool | None, team: str | None, until: str | None, store: str | None, as_json: bool
@@ -187,7 +189,7 @@ def _print_report(account: ReplayReport, seconds: float, strict: bool) -> None:
     screen, total, reasons = Screen(sys.stdout), account.total, account.reasons()
     lines = [*_agent_table(account, screen), ""] if total.messages else []
     if reasons:
-        rows = [fields(reason, "agent", "type", "code", "times", "first").values() for reason in reasons]
+        rows = [fields(reason, "agent type code times first").values() for reason in reasons]
         table = table_lines(
             ("agent", "type", "code", "times", "first"), list(map(tuple, rows[:REASONS_SHOWN_MAX])), screen
         )
@@ -204,10 +206,10 @@ def _print_report(account: ReplayReport, seconds: float, strict: bool) -> None:
 
 
 def _agent_table(account: ReplayReport, screen: Screen) -> list[str]:
-    names = ("messages", "passed", "warned", "refused", *(("newly",) if account.kept else ()))
-    headings = ("agent", *(name.replace("passed", "pass") for name in names))
-    rows = [(agent, *fields(counts, *names).values()) for agent, counts in account.by_agent().items()]
-    return table_lines(headings, rows, screen, total=("total", *fields(account.total, *names).values()))
+    names = "messages passed warned refused" + (" newly" if account.kept else "")
+    headings = ("agent", *(name.replace("passed", "pass") for name in names.split()))
+    rows = [(agent, *fields(counts, names).values()) for agent, counts in account.by_agent().items()]
+    return table_lines(headings, rows, screen, total=("total", *fields(account.total, names).values()))
 
 
 def _summary(account: ReplayReport, total: ReplayCounts, strict: bool) -> str:
@@ -237,16 +239,16 @@ def _summary_facts(account: ReplayReport, total: ReplayCounts, flaws: int, stric
     return {
         "messages": total.messages,
         "strict": strict,
-        **fields(total, "passed", "warned", "refused", "newly", "pardoned", "forgiven"),
+        **fields(total, "passed warned refused newly pardoned forgiven"),
         "repeated": account.repeated,
         "own": account.own,
         "unread": flaws,
         "agents": {
-            agent: fields(counts, "messages", "passed", "warned", "refused", "newly")
+            agent: fields(counts, "messages passed warned refused newly")
             for agent, counts in account.by_agent().items()
         },
         "types": [
-            {"agent": agent, "dialect": dialect, "type": type_} | fields(counts, "passed", "refused")
+            {"agent": agent, "dialect": dialect, "type": type_} | fields(counts, "passed refused")
             for (agent, dialect, type_), counts in account.by_type()
         ],
     }
@@ -333,12 +335,12 @@ def _member_state(member: Member) -> str:
 def _state_facts(state: TimeTravelState, machine: TaskStateMachine) -> Iterator[dict[str, Any]]:
     """A line for each member, delivery and topic; `what` names the kind."""
     for member in state.members.values():
-        facts = {"what": "member"} | fields(member, "name", "role")
+        facts = {"what": "member"} | fields(member, "name role")
         yield facts | {"state": _member_state(member), "reads": member.dialects}
     for delivery, message in state.deliveries():
-        facts = {"what": "delivery", "inbox": delivery.inbox} | fields(message, "id", "dialect", "type")
+        facts = {"what": "delivery", "inbox": delivery.inbox} | fields(message, "id dialect type")
         facts |= {"from": message.sender, "at": stamp(message.at), "state": delivery.state}
-        yield facts | {"due_at": stamp(delivery.due_at)} | fields(delivery, "attempts", "holder")
+        yield facts | {"due_at": stamp(delivery.due_at)} | fields(delivery, "attempts holder")
     for topic, value in state.book.items():
         facts = {"what": "topic", "topic": topic, "state": _plain(value)}
         yield facts | {"stands": standing(machine, value.steps).state} if isinstance(value, Task) else facts

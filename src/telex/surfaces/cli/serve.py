@@ -66,22 +66,24 @@ class ServeOptions(NamedTuple):
 
 @command(
     "serve",
-    text_option("--host", "ADDRESS", f"Address to listen on; {HOST} (this machine only) if not given."),
-    click.option(
-        "--port",
-        metavar="N",
-        type=click.IntRange(0, 65_535),
-        default=PORT,
-        help=f"Port; {PORT} if not given; 0 for any free port.",
-    ),
-    click.option("--host-name", "names", metavar="NAME", multiple=True, help=HOST_NAME),
-    flag("--tokens-only", "Require a token from local clients too."),
-    flag("--demo", "Run a demo team, in a store of its own."),
-    flag("--open", "Open the page in a browser.", "open_page"),
-    flag("--log", "Log each request to stderr."),
-    flag("--json", "Print the address as a line of JSON on stdout.", "as_json"),
-    store_option,
-    grouped(listen=ListenOptions, options=ServeOptions),
+    [
+        text_option("--host", "ADDRESS", f"Address to listen on; {HOST} (this machine only) if not given."),
+        click.option(
+            "--port",
+            metavar="N",
+            type=click.IntRange(0, 65_535),
+            default=PORT,
+            help=f"Port; {PORT} if not given; 0 for any free port.",
+        ),
+        click.option("--host-name", "names", metavar="NAME", multiple=True, help=HOST_NAME),
+        flag("--tokens-only", "Require a token from local clients too."),
+        flag("--demo", "Run a demo team, in a store of its own."),
+        flag("--open", "Open the page in a browser.", "open_page"),
+        flag("--log", "Log each request to stderr."),
+        flag("--json", "Print the address as a line of JSON on stdout.", "as_json"),
+        store_option,
+        grouped(listen=ListenOptions, options=ServeOptions),
+    ],
 )
 def serve_command(listen: ListenOptions, options: ServeOptions, store: str | None) -> int:
     """Run a hub: the bus over HTTP, live events, MCP and the web page.
@@ -231,11 +233,13 @@ STORE = "TELEX_STORE"
 
 @command(
     "mcp",
-    text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", "agent", "agents"),
-    member_role_option,
-    text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477."),
-    flag("--structured", "Add structured content to each result, for programs."),
-    store_option,
+    [
+        text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", "agent", "agents"),
+        member_role_option,
+        text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477."),
+        flag("--structured", "Add structured content to each result, for programs."),
+        store_option,
+    ],
 )
 def mcp_command(agent: str | None, role: str | None, hub: str | None, structured: bool, store: str | None) -> int:
     """Run an MCP server on stdio for one coding agent, which starts this command.
@@ -310,7 +314,7 @@ demo_store_option = click.option(
 )
 
 
-@command("demo", flag("--fast", "Do not pause between the scenes."), demo_store_option)
+@command("demo", [flag("--fast", "Do not pause between the scenes."), demo_store_option])
 def demo_command(fast: bool, store: str | None) -> int:
     """Watch eight agents make one change: a contract, a refusal, an approval, an escalation, a review, a shutdown.
 

@@ -20,9 +20,11 @@ from telex.work.tasks import Task
 # --- task -------------------------------------------------------------------------------------------------------------
 @listing_group(
     "task",
-    flag("--machine", "Show the states and transitions.", "of_machine"),
-    flag("--mermaid", "With --machine: as a Mermaid diagram."),
-    *BUS,
+    [
+        flag("--machine", "Show the states and transitions.", "of_machine"),
+        flag("--mermaid", "With --machine: as a Mermaid diagram."),
+        *BUS,
+    ],
 )
 def task_command(of_machine: bool, mermaid: bool, store: str | None, as_json: bool) -> int:
     """List the tasks: state, failures, pending approvals."""
@@ -33,13 +35,13 @@ def task_command(of_machine: bool, mermaid: bool, store: str | None, as_json: bo
     return _list(store, as_json)
 
 
-@command("list", *BUS, group=task_command)
+@command("list", [*BUS], group=task_command)
 def list_(store: str | None, as_json: bool) -> int:
     """List all tasks, oldest first."""
     return _list(store, as_json)
 
 
-@command("show", click.argument("task", metavar="TASK"), *BUS, group=task_command)
+@command("show", [click.argument("task", metavar="TASK"), *BUS], group=task_command)
 def show(task: str, store: str | None, as_json: bool) -> int:
     """Show one task: its transitions and failures, its approvals, and the transitions that are possible now."""
     machine, tasks = _tasks(store)
@@ -157,10 +159,12 @@ _COLOURS = {"cycle": "red", "no-approver": "red", "unread": "red", "silent": "ye
 
 @command(
     "stall",
-    json_option,
-    flag("--mermaid", "Print a Mermaid diagram of who waits for whom."),
-    flag("--check", "Exit with 1 if something is stalled."),
-    store_option,
+    [
+        json_option,
+        flag("--mermaid", "Print a Mermaid diagram of who waits for whom."),
+        flag("--check", "Exit with 1 if something is stalled."),
+        store_option,
+    ],
 )
 def stall_command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int:
     """Show who waits for whom, and what is stuck: cycles, approvals that no member may give, messages that no agent

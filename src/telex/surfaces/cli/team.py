@@ -56,7 +56,7 @@ name_argument = click.argument("name", metavar="NAME", shell_complete=COMPLETERS
 READS = "Dialects it reads, preferred first, such as vbw-typed@2.0; any if not given."
 
 
-@listing_group("team", flag("--example", "Print a starter telex.toml."), *BUS)
+@listing_group("team", [flag("--example", "Print a starter telex.toml."), *BUS])
 def team_command(example: bool, store: str | None, as_json: bool) -> int:
     """Show the team: names, roles, dialects, presence and waiting messages."""
     if example:
@@ -89,11 +89,13 @@ def team_command(example: bool, store: str | None, as_json: bool) -> int:
 
 @command(
     "join",
-    name_argument,
-    text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
-    click.option("--reads", metavar="DIALECT", multiple=True, shell_complete=COMPLETERS["dialects"], help=READS),
-    text_option("--as", "NAME", "Who adds it; a lead or human, if it was shut down.", "by", "agents", envvar=AGENT),
-    *BUS,
+    [
+        name_argument,
+        text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
+        click.option("--reads", metavar="DIALECT", multiple=True, shell_complete=COMPLETERS["dialects"], help=READS),
+        text_option("--as", "NAME", "Who adds it; a lead or human, if it was shut down.", "by", "agents", envvar=AGENT),
+        *BUS,
+    ],
     group=team_command,
 )
 def join(store: str | None, as_json: bool, *, name: str, reads: tuple[str, ...], **more: str | None) -> int:
@@ -111,7 +113,7 @@ def join(store: str | None, as_json: bool, *, name: str, reads: tuple[str, ...],
     return print_one(facts, words, as_json)
 
 
-@command("leave", name_argument, *BUS, group=team_command)
+@command("leave", [name_argument, *BUS], group=team_command)
 def leave(name: str, store: str | None, as_json: bool) -> int:
     """Remove an agent from the team. Its waiting messages are withdrawn and their senders notified."""
     with opened_to_look(store) as bus:
@@ -146,7 +148,7 @@ def _presence_facts(presence: Presence) -> dict[str, Any]:
         "declared": member.declared,
         "state": presence.state,
         "seen_at": optional_stamp(member.seen_at),
-        **fields(presence, "waiting", "leased"),
+        **fields(presence, "waiting leased"),
         "oldest_at": optional_stamp(presence.oldest_at),
     }
 
@@ -187,15 +189,17 @@ class ShutdownOptions(NamedTuple):
 
 @command(
     "shutdown",
-    agent_option,
-    text_option("--reason", "REASON", "Why: phase_complete, plan_complete or user_abort."),
-    seconds_option("--deadline", f"Seconds to wait for the answers; {DEADLINE_SECONDS:g} if not given."),
-    flag("--force", "Stop agents that refuse or do not answer, too; those asked before at once."),
-    flag("--no-wait", "Ask and print the current state without waiting."),
-    text_option("--team", "NAME", "Team name; as in telex.toml if not given."),
-    store_option,
-    flag("--json", "Print the report as JSON.", "as_json"),
-    grouped(request=ShutdownOptions),
+    [
+        agent_option,
+        text_option("--reason", "REASON", "Why: phase_complete, plan_complete or user_abort."),
+        seconds_option("--deadline", f"Seconds to wait for the answers; {DEADLINE_SECONDS:g} if not given."),
+        flag("--force", "Stop agents that refuse or do not answer, too; those asked before at once."),
+        flag("--no-wait", "Ask and print the current state without waiting."),
+        text_option("--team", "NAME", "Team name; as in telex.toml if not given."),
+        store_option,
+        flag("--json", "Print the report as JSON.", "as_json"),
+        grouped(request=ShutdownOptions),
+    ],
     group=team_command,
 )
 def shutdown(request: ShutdownOptions, force: bool, no_wait: bool, store: str | None, as_json: bool) -> int:

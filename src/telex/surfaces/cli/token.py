@@ -35,11 +35,13 @@ def token_command() -> None:
 
 @command(
     "create",
-    text_option("--agent", "NAME", "Agent that uses it; it acts under this name only.", complete="agents"),
-    text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
-    flag("--operator", "For a person: may act under any name and manage the hub."),
-    text_option("--expires", "WHEN", "Expiry: 12h, 30d, or 2026-01-31T09:30:00Z."),
-    *BUS,
+    [
+        text_option("--agent", "NAME", "Agent that uses it; it acts under this name only.", complete="agents"),
+        text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
+        flag("--operator", "For a person: may act under any name and manage the hub."),
+        text_option("--expires", "WHEN", "Expiry: 12h, 30d, or 2026-01-31T09:30:00Z."),
+        *BUS,
+    ],
     group=token_command,
 )
 def create(
@@ -63,7 +65,7 @@ def create(
     return DONE
 
 
-@command("list", *BUS, group=token_command)
+@command("list", [*BUS], group=token_command)
 def list_(store: str | None, as_json: bool) -> int:
     """List the tokens and whether they are valid."""
     with explained():
@@ -85,7 +87,7 @@ def list_(store: str | None, as_json: bool) -> int:
     )
 
 
-@command("revoke", click.argument("id", metavar="ID"), *BUS, group=token_command)
+@command("revoke", [click.argument("id", metavar="ID"), *BUS], group=token_command)
 def revoke(id: str, store: str | None, as_json: bool) -> int:
     """Revoke a token. A running hub refuses it at once."""
     if "_" in id:  # the secret itself; it is not repeated here
@@ -166,7 +168,7 @@ def _until(token: "Token") -> str:
 
 def _facts(token: "Token", now: float) -> dict[str, Any]:
     return {
-        **fields(token, "id", "agent", "role", "operator"),
+        **fields(token, "id agent role operator"),
         "made_at": stamp(token.made_at),
         "expires_at": optional_stamp(token.expires_at),
         "valid": not token.is_over(now),

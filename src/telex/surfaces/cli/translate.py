@@ -53,12 +53,14 @@ _ONE_AT_A_TIME = "Translate one message at a time; telex migrate-log converts a 
 # --- translate --------------------------------------------------------------------------------------------------------
 @command(
     "translate",
-    text_option("--to", "DIALECT", READER, "reader", **VERSION),
-    file_argument,
-    role_option,
-    dialect_option,
-    team_dialect_option,
-    json_option,
+    [
+        text_option("--to", "DIALECT", READER, "reader", **VERSION),
+        file_argument,
+        role_option,
+        dialect_option,
+        team_dialect_option,
+        json_option,
+    ],
 )
 def translate_command(
     reader: str, file: str, role: str | None, dialect: str | None, team_dialect: str | None, as_json: bool
@@ -170,11 +172,13 @@ STEP = 64  # lines between two updates of the progress
 
 @command(
     "migrate-log",
-    file_argument,
-    text_option("--from", "VERSION", "Version to read: name@version, such as vbw@1.0.", "origin", **VERSION),
-    text_option("--to", "VERSION", "Version to write, such as vbw@2.0.", **VERSION),
-    text_option("--output", "FILE", "Output file; stdout if not given.", "out"),
-    flag("--json", "Print the report as JSON, on stderr too.", "as_json"),
+    [
+        file_argument,
+        text_option("--from", "VERSION", "Version to read: name@version, such as vbw@1.0.", "origin", **VERSION),
+        text_option("--to", "VERSION", "Version to write, such as vbw@2.0.", **VERSION),
+        text_option("--output", "FILE", "Output file; stdout if not given.", "out"),
+        flag("--json", "Print the report as JSON, on stderr too.", "as_json"),
+    ],
 )
 def migrate_log_command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> int:
     """Convert a log: translate each message from one version of a dialect to another.

@@ -46,7 +46,7 @@ _INDENT = 23 + 2 + _KINDS_WIDTH + 2  # column of an event's text, behind its tim
 Quote = Callable[[str], str]
 
 
-@command("why", id_argument, *BUS)
+@command("why", [id_argument, *BUS])
 def why_command(id: str, store: str | None, as_json: bool) -> int:
     """Show the history of a message: who sent it, who leased it, their reasons, and what comes next."""
     with opened_to_look(store) as bus:
@@ -126,10 +126,12 @@ def _history_facts(history: MessageHistory) -> dict[str, Any]:
 # --- show -------------------------------------------------------------------------------------------------------------
 @command(
     "show",
-    id_argument,
-    flag("--raw", "Print only the bytes, exactly as they were sent."),
-    text_option("--as", "NAME", "Print the form that this agent received, or would receive.", "agent", "agents"),
-    *BUS,
+    [
+        id_argument,
+        flag("--raw", "Print only the bytes, exactly as they were sent."),
+        text_option("--as", "NAME", "Print the form that this agent received, or would receive.", "agent", "agents"),
+        *BUS,
+    ],
 )
 def show_command(id: str, raw: bool, agent: str | None, store: str | None, as_json: bool) -> int:
     """Print a message as it was sent. It does not count as read."""
@@ -181,7 +183,7 @@ def _has_received(history: MessageHistory, agent: str) -> bool:
 _BEFORE, _SHOWN = 30, 74  # characters of an excerpt: before the first match, and in all
 
 
-@command("search", click.argument("words", metavar="TEXT...", nargs=-1, required=True), max_option(50), *BUS)
+@command("search", [click.argument("words", metavar="TEXT...", nargs=-1, required=True), max_option(50), *BUS])
 def search_command(words: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> int:
     """Search messages that contain all these words, newest first, refused ones too."""
     text = " ".join(words)
@@ -224,10 +226,12 @@ FORMS = (*FOR_TERMINALS, "mermaid", "svg")
 
 @command(
     "trace",
-    click.argument("correlation", metavar="CORRELATION"),
-    click.option("--as", "form", type=click.Choice(FORMS), help="Format; a tree if not given."),
-    text_option("-o", "FILE", "Write it to a file.", "file"),
-    *BUS,
+    [
+        click.argument("correlation", metavar="CORRELATION"),
+        click.option("--as", "form", type=click.Choice(FORMS), help="Format; a tree if not given."),
+        text_option("-o", "FILE", "Write it to a file.", "file"),
+        *BUS,
+    ],
 )
 def trace_command(correlation: str, form: str | None, file: str | None, store: str | None, as_json: bool) -> int:
     """Show a conversation: messages, leases, acks and failures.

@@ -46,9 +46,11 @@ work_argument = click.argument("work", metavar="WORK")
 
 @listing_group(
     "work",
-    flag("--machine", "Print the transition table."),
-    flag("--mermaid", "With --machine: as a diagram in Mermaid's notation."),
-    *BUS,
+    [
+        flag("--machine", "Print the transition table."),
+        flag("--mermaid", "With --machine: as a diagram in Mermaid's notation."),
+        *BUS,
+    ],
 )
 def work_command(machine: bool, mermaid: bool, store: str | None, as_json: bool) -> int:
     """The signal pipeline: triage, research, plan, waves of steps, review and audit, revisions, approval.
@@ -69,7 +71,7 @@ def work_command(machine: bool, mermaid: bool, store: str | None, as_json: bool)
     return DONE
 
 
-@command("list", *BUS, group=work_command)
+@command("list", [*BUS], group=work_command)
 def list_(store: str | None, as_json: bool) -> int:
     """List the pipelines and their states."""
     return _list(store, as_json)
@@ -98,12 +100,14 @@ def _list(store: str | None, as_json: bool) -> int:
 
 @command(
     "start",
-    file_argument,
-    text_option("--id", "ID", "Id of the pipeline; generated if not given."),
-    text_option("--to", "ADDRESS", "Who does the triage; role:architect if not given.", complete="agents"),
-    *WHO,
-    *BUS,
-    grouped(who=Speaker),
+    [
+        file_argument,
+        text_option("--id", "ID", "Id of the pipeline; generated if not given."),
+        text_option("--to", "ADDRESS", "Who does the triage; role:architect if not given.", complete="agents"),
+        *WHO,
+        *BUS,
+        grouped(who=Speaker),
+    ],
     group=work_command,
 )
 def start(file: str, id: str | None, to: str | None, who: Speaker, store: str | None, as_json: bool) -> int:
@@ -116,12 +120,14 @@ def start(file: str, id: str | None, to: str | None, who: Speaker, store: str | 
 
 @command(
     "run",
-    click.argument("works", metavar="[WORK]...", nargs=-1),
-    *WHO,
-    flag("--once", "Route what is pending now, then exit."),
-    seconds_option("--wait", "Exit if nothing comes for this long; runs until all is done if not given."),
-    *BUS,
-    grouped(who=Speaker),
+    [
+        click.argument("works", metavar="[WORK]...", nargs=-1),
+        *WHO,
+        flag("--once", "Route what is pending now, then exit."),
+        seconds_option("--wait", "Exit if nothing comes for this long; runs until all is done if not given."),
+        *BUS,
+        grouped(who=Speaker),
+    ],
     group=work_command,
 )
 def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, store: str | None, as_json: bool) -> int:
@@ -162,7 +168,7 @@ def _print_round(refused: list[str], as_json: bool, turn: "OrchestratorRound") -
     sys.stdout.flush()
 
 
-@command("show", work_argument, *BUS, group=work_command)
+@command("show", [work_argument, *BUS], group=work_command)
 def show(work: str, store: str | None, as_json: bool) -> int:
     """Show one pipeline: its steps, verdicts and revisions, and what is pending or held up."""
     with opened_to_look(store) as bus:
@@ -172,13 +178,15 @@ def show(work: str, store: str | None, as_json: bool) -> int:
 
 @command(
     "resume",
-    work_argument,
-    click.argument("place", metavar="[PLACE]", required=False),
-    text_option("--say", "TEXT", "A note to the worker."),
-    text_option("--to", "ADDRESS", "Worker; the previous one if not given.", complete="agents"),
-    *WHO,
-    *BUS,
-    grouped(who=Speaker),
+    [
+        work_argument,
+        click.argument("place", metavar="[PLACE]", required=False),
+        text_option("--say", "TEXT", "A note to the worker."),
+        text_option("--to", "ADDRESS", "Worker; the previous one if not given.", complete="agents"),
+        *WHO,
+        *BUS,
+        grouped(who=Speaker),
+    ],
     group=work_command,
 )
 def resume(
