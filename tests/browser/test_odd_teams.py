@@ -82,7 +82,7 @@ def test_what_is_not_there_may_have_been_called_anything(hub: HubProcess, page: 
     watch.forgive("404")
     size(page, PHONE)
     page.goto(f"/#/thread/{LONG_ID * 2}")
-    expect(page.locator("main")).to_contain_text("no conversation is called")
+    expect(page.locator("main")).to_contain_text("not-found")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
 
 
