@@ -74,7 +74,7 @@ endif
 
 conformance: $(READY) $(CONFORMANCE_READY) ## the official MCP conformance suite against a hub
 	$(call part,MCP conformance)
-	@$(pytest) -q tests/test_mcp_conformance.py
+	@$(pytest) -q tests/mcp/test_mcp_conformance.py
 
 bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench.peers

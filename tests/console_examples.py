@@ -23,8 +23,8 @@ from telex.stores.sqlite import connection
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
-from tests.cli_kit import Ran
-from tests.git_repository import Repository
+from tests.cli.cli_kit import Ran
+from tests.evidence.git_repository import Repository
 
 STORE = "team.db"
 LATER_VERSION = 99

@@ -1,7 +1,7 @@
 """A real hub in a process of its own, which can be killed and started again at the same place.
 
 It is born of a process that has read everything a hub needs and has done nothing else: reading it anew for each of a
-hundred hubs would take longer than all that is then looked at. `tests/test_serve.py` starts hubs from nothing.
+hundred hubs would take longer than all that is then looked at. `tests/http/test_serve.py` starts hubs from nothing.
 """
 
 import multiprocessing

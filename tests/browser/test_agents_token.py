@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST
 from tests.browser.hub_process import HubProcess
-from tests.contract_team import typed
 from tests.proofs import proves
+from tests.work.contract_team import typed
 
 ESCALATION = {
     "type": "escalation", "from": "dev", "to": "senior", "issue": "Who has the key?", "evidence": [],

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Watch
 from tests.browser.hub_process import HubProcess
-from tests.bus_team import speech_of
+from tests.bus.bus_team import speech_of
 from tests.proofs import proves
 
 PROXY = "<h1>Something else</h1>"

@@ -11,9 +11,9 @@ from telex.model.message import detail_of
 from telex.ports.store import Query
 from tests.browser.conftest import Watch
 from tests.browser.hub_process import HubProcess
-from tests.bus_team import speech_of
-from tests.contract_team import report, typed
+from tests.bus.bus_team import speech_of
 from tests.proofs import proves
+from tests.work.contract_team import report, typed
 
 
 def ask(hub: HubProcess, id: str = "request-1", subject: str = "Touch src/mail/", sender: str = "dev") -> None:

@@ -9,7 +9,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect
 from tests.browser.conftest import Watch
 from tests.browser.hub_process import HubProcess
-from tests.bus_team import speech
+from tests.bus.bus_team import speech
 from tests.proofs import proves
 
 UPDATE = "/#/compose?sender=dev&to=lead&dialect=vbw-typed&type=execution_update"

@@ -9,10 +9,10 @@ from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, BLOCKER_REPORT, P
 from telex.model.message import BRINGING
 from telex.ports.store import Query
 from tests.browser.hub_process import HubProcess
-from tests.bus_team import speech_of
-from tests.contract_team import report, typed
-from tests.page_attacks import ATTACKS
+from tests.bus.bus_team import speech_of
+from tests.http.page_attacks import ATTACKS
 from tests.proofs import proves
+from tests.work.contract_team import report, typed
 
 RECORD = ("feed", "feed?kinds=all", "threads", "thread/hostile", "thread/hostile?as=list", "search?text=script")
 TEAM = ("team", "team/dev", "approvals", "escalations", "dead", "stalls", "contracts", "shutdown")

@@ -16,8 +16,8 @@ from telex.dialects.builtin.vbw_typed import (
     SHUTDOWN_RESPONSE,
 )
 from telex.dialects.scalars import format_timestamp
-from tests.bus_team import flow, speech_of
-from tests.contract_team import typed
+from tests.bus.bus_team import flow, speech_of
+from tests.work.contract_team import typed
 
 QUICK = Settings(durable=False)
 LASTS_SECONDS = 3_000.0

@@ -26,7 +26,7 @@ from telex.work.tasks import Task
 from tests.crash.agent_log import Line, Logbook, words_of
 from tests.crash.agents import SETTINGS
 from tests.crash.work_messages import PLANS, TASKS, sending
-from tests.pipeline_team import REPLIES, ROLES, result, smooth
+from tests.work.pipeline_team import REPLIES, ROLES, result, smooth
 
 NAMES = ("lead-1", "lead-2", "dev-1", "mortal-a", "mortal-b", "boss-a", "boss-b", "crew")
 WITNESS = "witness"  # is never killed, and says in the end what it knows

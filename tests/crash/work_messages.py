@@ -8,8 +8,8 @@ from typing import Any
 from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE, VBW_TYPED
 from telex.dialects.schema import Tree
 from telex.dialects.write import write
-from tests.bus_team import flow
-from tests.contract_team import answer, ask, contract, report, typed
+from tests.bus.bus_team import flow
+from tests.work.contract_team import answer, ask, contract, report, typed
 
 LEADS, DEVS = "lead", "dev"  # roles; what an agent is called begins with its role, or with `mortal`
 PLANS, TASKS = ("P1", "P2"), ("T1", "T2")
