@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "tests.proofs", "tests.bus.bus_team"]
-pytest.register_assert_rewrite("tests.bus.shutdown_kit", "tests.cli.cli_kit", "tests.http.auth_kit", "tests.mcp.mcp_kit")
+pytest.register_assert_rewrite(
+    "tests.bus.shutdown_kit", "tests.cli.cli_kit", "tests.http.auth_kit", "tests.mcp.mcp_kit"
+)
 for part in ("contract_base", "contract_delivery", "contract_events", "contract_messages", "store_contract"):
     pytest.register_assert_rewrite(f"telex.testing.{part}")  # before any test imports it
 
