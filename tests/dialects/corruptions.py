@@ -1,8 +1,8 @@
 """Corpus of corrupted messages of all types, and what Telex makes of them.
 
-`python -m tests.dialects.corruptions [COUNT] [SEED]` prints a table: for each kind, how often the fix that is offered as
-certain is right, wrong or missing, how often the text is delivered as plain text in silence, and how often the sender
-cannot fix the message in one turn from the answer alone.
+`python -m tests.dialects.corruptions [COUNT] [SEED]` prints a table: for each kind, how often the fix that is offered
+as certain is right, wrong or missing, how often the text is delivered as plain text in silence, and how often the
+sender cannot fix the message in one turn from the answer alone.
 """
 
 import random
