@@ -33,8 +33,9 @@ POLICIES = [CheckPolicy(), CheckPolicy(strict=False), CheckPolicy(limits=LIMITS.
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_FAULT = 10, 2, 20
 # Modules of tests that are run again on a store that decides twice: the work rules and what belongs to a message.
 CORE = (
-    "ledger_bus_requests", "ledger_bus_receipts", "contracts", "approvals", "tasks", "tasks_work", "shutdown",
-    "escalation", "pipeline", "bus_edges",
+    "bus.test_ledger_bus_requests", "bus.test_ledger_bus_receipts", "work.test_contracts", "bus.test_approvals",
+    "work.test_tasks", "work.test_tasks_work", "bus.test_shutdown", "bus.test_escalation", "work.test_pipeline",
+    "bus.test_bus_edges",
 )  # fmt: skip
 
 
@@ -169,9 +170,9 @@ def deciding_twice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 def again(module: str) -> dict[str, Any]:
     """The tests of a module by another name, and its fixtures by their own."""
-    names = vars(importlib.import_module(f"tests.test_{module}"))
+    names = vars(importlib.import_module(f"tests.{module}"))
     tests = {
-        name.replace("test_", f"test_twice_{module}_", 1): test
+        name.replace("test_", f"test_twice_{module.replace('.', '_')}_", 1): test
         for name, test in names.items()
         if name.startswith("test_")
     }
