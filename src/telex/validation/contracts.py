@@ -27,6 +27,7 @@ class PathDecision(NamedTuple):
     path: str = ""  # as compared, unless it is allowed
 
 
+CACHED_PATHS_MAX, CACHED_CHARACTERS_MAX = 256, 256
 NOTHING_SAID = PathDecision(None, "no contract covers it")
 
 
@@ -41,10 +42,20 @@ class ContractScope:
         granted, lifted = plan.granted, plan.lifted
         self._granted = allowing(granted) if granted else None
         self._lifted = allowing(lifted) if lifted else None
-        self._answers: dict[str, PathDecision] = {}  # cache by pattern
+        self._decisions: dict[str, PathDecision] = {}  # cache by path: the reports of a plan name the same files
 
     def judge(self, path: str) -> PathDecision:
         """Decision on a normalised path."""
+        decision = self._decisions.get(path)
+        if decision is None:
+            decision = self._decide(path)
+            if len(path) <= CACHED_CHARACTERS_MAX:
+                if len(self._decisions) >= CACHED_PATHS_MAX:
+                    self._decisions.clear()
+                self._decisions[path] = decision
+        return decision
+
+    def _decide(self, path: str) -> PathDecision:
         plan = self.plan
         against = self._against.cover(path) if self._against is not None else None
         lifted = self._lifted.cover(path) if self._lifted is not None else None
@@ -57,9 +68,9 @@ class ContractScope:
         pattern = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
         if pattern is None:
             return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, path=path)
-        return self._answers.get(pattern.text) or self._answer(pattern.text)
+        return self._allowed_by(pattern.text)
 
-    def _answer(self, pattern: str) -> PathDecision:
+    def _allowed_by(self, pattern: str) -> PathDecision:
         """Allowed by the contract itself or by a later grant."""
         plan, name = self.plan, short(self.plan.id)
         assert plan.words is not None
@@ -68,8 +79,7 @@ class ContractScope:
         else:
             by = next(grant.by for grant in plan.grants if pattern in grant.patterns and not grant.override)
             why = f"{by} widened plan {name} by {short(pattern)}"
-        self._answers[pattern] = PathDecision(None, why, plan, pattern)
-        return self._answers[pattern]
+        return PathDecision(None, why, plan, pattern)
 
 
 def judge_all(
@@ -86,7 +96,7 @@ def judge(
     if isinstance(found, InvalidPath):
         return PathDecision(NOT_IN_PROJECT, found.why)
     led = found if resolve is None else real(found, resolve)
-    for place in (found, led):
+    for place in (found,) if led is found else (found, led):
         if isinstance(place, InvalidPath):
             return PathDecision(NOT_IN_PROJECT, place.why, path=found)
         whose = owner(place)

@@ -7,7 +7,7 @@ passes a `Resolver`.
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from telex.model.named_tuple import NamedTuple
 
@@ -32,6 +32,7 @@ class InvalidPath(NamedTuple):
 Resolver = Callable[[str], str | None]  # path → its target, from the root; None: outside the project
 
 
+@lru_cache(maxsize=256)
 def normal(path: str) -> str | InvalidPath:
     """The normalised path from the project's root; idempotent. A folder keeps its `/`."""
     if _is_plain(path) and len(path) <= PATH_CHARACTERS_MAX:
@@ -125,6 +126,7 @@ def folded(text: str) -> str:
     return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
+@lru_cache(maxsize=256)
 def owner(path: str) -> str | None:
     """The program that owns this file. A file in `.git` may run with the next git command; `.telex` and `telex.toml`
     have the messages, tokens and rules of the team."""
