@@ -16,8 +16,7 @@ from telex.config import Settings
 from telex.connection import Connection
 from telex.errors import OutcomeUnknown, StoreFull
 from telex.ports.bus import Receipt
-from telex.stores.sqlite import caches as dedup
-from telex.stores.sqlite import connection
+from telex.stores.sqlite import caches, connection
 from telex.stores.sqlite.transaction import SqliteTransaction
 
 NOTE = "all is well\n"
@@ -306,7 +305,7 @@ def test_on_a_full_disk_an_ack_gives_up_the_ballast_before_it_gives_up(store: Pa
 
 def test_what_was_undone_is_not_taken_for_indexed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ids of m1 and m2 go into their index in the very transaction that fails."""
-    monkeypatch.setattr(dedup, "TAIL_MAX", 1)
+    monkeypatch.setattr(caches, "TAIL_MAX", 1)
     with opened(store) as bus:
         send(bus, "m1")
         send(bus, "m2")

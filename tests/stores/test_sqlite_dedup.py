@@ -11,7 +11,7 @@ from telex.bus import run_sync
 from telex.errors import StoreFull
 from telex.model.message import WorkChange
 from telex.ports.store import find_messages
-from telex.stores.sqlite import caches as dedup
+from telex.stores.sqlite import caches
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing.contract_base import append
@@ -23,8 +23,8 @@ Open = Callable[[], SqliteStore]
 @pytest.fixture
 def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Everything that happens after thousands of messages happens here after a few."""
-    monkeypatch.setattr(dedup, "TAIL_MAX", 3)
-    monkeypatch.setattr(dedup, "LEFT_MAX", 3)
+    monkeypatch.setattr(caches, "TAIL_MAX", 3)
+    monkeypatch.setattr(caches, "LEFT_MAX", 3)
     return lambda: SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
 
 
@@ -185,9 +185,9 @@ def test_ids_that_are_out_of_the_window_are_not_kept_for_good(open_: Open) -> No
 
 def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever looks for an id looks through everything above the mark, one by one: an import looks for each."""
-    monkeypatch.setattr(dedup, "TAIL_MAX", 8)
+    monkeypatch.setattr(caches, "TAIL_MAX", 8)
     store = open_()
     for number in range(40):
         assert outcomes(store, entry(f"h-{number}")._replace(kind="imported", inboxes=())) == ["stored"]
-        assert number + 1 - int(store._file.value(dedup.INDEXED)) <= 4
+        assert number + 1 - int(store._file.value(caches.INDEXED)) <= 4
     assert [len(run_sync(store.read(find_messages, f"h-{number}"))) for number in range(40)] == [1] * 40

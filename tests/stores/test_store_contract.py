@@ -9,7 +9,7 @@ import pytest
 
 from telex.ports.store import Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import caches as dedup
+from telex.stores.sqlite import caches
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock, StoreContract
 from telex.testing.contract_base import ids, promise
@@ -35,7 +35,7 @@ class TestSqliteWithAShortTail(TestSqlite):
 
     @pytest.fixture(autouse=True)
     def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(dedup, "TAIL_MAX", 1)
+        monkeypatch.setattr(caches, "TAIL_MAX", 1)
 
 
 class TestSqliteInGroups(TestSqlite):

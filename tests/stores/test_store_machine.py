@@ -32,7 +32,7 @@ from telex.ports.store import (
     waiting_deliveries,
 )
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import caches as dedup
+from telex.stores.sqlite import caches
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
 from telex.testing.contract_base import append
@@ -314,8 +314,8 @@ SMALL_TAIL = {"TAIL_MAX": 1, "LEFT_MAX": 1}
 class SqliteMachine(StoreMachine):
     def __init__(self) -> None:
         self.folder = TemporaryDirectory(prefix="telex-machine-")
-        self.usual_tail = {name: vars(dedup)[name] for name in SMALL_TAIL}
-        vars(dedup).update(SMALL_TAIL)
+        self.usual_tail = {name: vars(caches)[name] for name in SMALL_TAIL}
+        vars(caches).update(SMALL_TAIL)
         try:
             super().__init__()
         except BaseException:
@@ -332,7 +332,7 @@ class SqliteMachine(StoreMachine):
             self.clean_up()
 
     def clean_up(self) -> None:
-        vars(dedup).update(self.usual_tail)
+        vars(caches).update(self.usual_tail)
         self.folder.cleanup()
 
     @rule()

@@ -15,7 +15,7 @@ from hypothesis.stateful import rule
 
 from telex.errors import StoreFull
 from telex.ports.store import Store
-from telex.stores.sqlite import caches as dedup
+from telex.stores.sqlite import caches
 from telex.stores.sqlite.transaction import SqliteTransaction
 from tests.stores.store_kit import full_at_first
 from tests.stores.test_store_machine import INBOXES, SOME_INBOXES, WINDOW_SECONDS, SqliteMachine
@@ -27,7 +27,7 @@ TOGETHER = st.lists(st.tuples(st.sampled_from("abcdefgh"), SOME_INBOXES), min_si
 
 class SharedMachine(SqliteMachine):
     def __init__(self) -> None:
-        self.tiny = patch.multiple(dedup, **TINY)
+        self.tiny = patch.multiple(caches, **TINY)
         self.tiny.start()
         self.others: list[Store] = []
         super().__init__()

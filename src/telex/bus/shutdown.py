@@ -31,8 +31,8 @@ from telex.model.work import (
 )
 from telex.ports.store import Query, Transaction, events_with_messages
 from telex.validation.authorization import may_receive, normalised
-from telex.work import shutdown as shutdown_progress
 from telex.work.reducer import HeaderFields, compose
+from telex.work.shutdown import members_to_stop, shutdown_progress, shutdown_report
 from telex.work.view import parse_tree
 
 RETURNED_MAX = 10_000  # messages that a report lists
@@ -132,9 +132,9 @@ def _snapshot(context: BusContext, run: ShutdownRun, names: set[str]) -> TeamSna
     """The team as it is in this transaction or snapshot."""
     roster = context.team.roster
     known = context.team.topic(TOPIC) or NO_SHUTDOWNS
-    agents = shutdown_progress.members_to_stop(roster, run.asker.name, names)
+    agents = members_to_stop(roster, run.asker.name, names)
     names |= {member.name for member in agents}
-    return TeamSnapshot(known, tuple(shutdown_progress.shutdown_progress(known, member, roster) for member in agents))
+    return TeamSnapshot(known, tuple(shutdown_progress(known, member, roster) for member in agents))
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -198,7 +198,6 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
 
 async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, force: bool) -> bool:
     """End every membership, with a report. False: the team has changed, and has to be read again."""
-    from telex.work.shutdown import shutdown_report
 
     def decide(tx: Transaction) -> list[str] | None:
         context.team.begin(tx)
