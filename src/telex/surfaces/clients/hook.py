@@ -73,11 +73,13 @@ class HookRun:
             return self._before_tool()
         if call.moment == table.END:
             return self._end()
-        self.session = self._bound()
-        if call.moment == table.AFTER_TOOL:
-            return self._after_tool()
         if call.moment == table.WAKE:
             return self._wake()
+        self.session = self._bound()
+        if self.session.state == sessions.ENDED:
+            return NOTHING  # a hook that ran in the background and comes late
+        if call.moment == table.AFTER_TOOL:
+            return self._after_tool()
         if call.moment in (table.STOP, table.SUBAGENT_STOP, table.IDLE):
             return self._stop()
         return self._tell(BUSY if call.moment == table.PROMPT else IDLE)
@@ -90,8 +92,8 @@ class HookRun:
         """The session of this call, which is bound by its first event."""
         call, session_id = self.call, self._session_id()
         session = sessions.load(self.folder, call.client.name, session_id)
-        is_start = call.moment == table.START
-        if session is None or is_start or session.state == sessions.ENDED:
+        may_begin = session is None or session.state == sessions.ENDED
+        if session is None or call.moment == table.START or (may_begin and call.moment == table.PROMPT):
             session = self._bind(session, session_id)
         if call.agent_id and call.agent_type:
             session = self._bind_subagent(session)
@@ -166,8 +168,8 @@ class HookRun:
         unread = self.mail.unread(session.agent, session.told)
         renew_at = self._renewed_until(session)
         self._save(session, state=state, seen_at=self.now, stamp=stamp, renew_at=renew_at)
-        self.note(f"unread, not told yet: {unread.count}")
-        return unread if unread.count else None
+        self.note(f"unread, not told yet: {unread.total}")
+        return unread if unread.total else None
 
     def _unread_lines(self, unread: "Unread", session: Session) -> list[str]:
         from telex.surfaces.clients.mail import unread_lines
@@ -211,20 +213,23 @@ class HookRun:
         return HookAnswer(BLOCKED, err=text) if call.moment == table.IDLE else blocked(call, text)
 
     def _wake(self) -> HookAnswer:
-        """Wait for mail, then end with exit code 2, which starts a turn of an idle session."""
+        """Wait for mail, then end with exit code 2, which starts a turn of an idle session. The session may be bound
+        later: a client starts all hooks of an event at once."""
         import time
 
-        session, ends_at, stamp = self.session, time.monotonic() + WAKE_SECONDS, ""
-        while session is not None and session.state != sessions.ENDED and time.monotonic() < ends_at:
-            assert self.store is not None
-            if stamp != (stamp := stamp_of(self.store)):
+        assert self.store is not None
+        ends_at, stamp = time.monotonic() + WAKE_SECONDS, ""
+        while time.monotonic() < ends_at:
+            session = sessions.load(self.folder, self.call.client.name, self._session_id())
+            if session is not None and session.state == sessions.ENDED:
+                break
+            if session is not None and stamp != (stamp := stamp_of(self.store)):
                 unread = self.mail.unread(session.agent, session.told)
-                if unread.count and self._claim(session, unread):
+                if unread.total and self._claim(session, unread):
                     return HookAnswer(BLOCKED, err="\n".join(self._unread_lines(unread, session)))
             if self.is_dry:
                 break
             time.sleep(WAKE_POLL_SECONDS)
-            session = sessions.load(self.folder, session.client, session.id)
         return NOTHING
 
     def _end(self) -> HookAnswer:
