@@ -12,7 +12,7 @@ from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients import sessions, table
 from telex.surfaces.clients.calls import HookCall, read_call, written_paths
 from telex.surfaces.clients.json_text import dump, parse
-from telex.surfaces.clients.sessions import BUSY, IDLE, Session
+from telex.surfaces.clients.sessions import BUSY, IDLE, Origin, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,13 +49,22 @@ NOTHING = HookAnswer()
 
 
 class HookRun:
-    """One event of one session. `is_dry`: explain it only, change nothing."""
+    """One event of one session. `is_dry`: explain it only, change nothing. `origin`: that of a session which has not
+    started this process."""
 
-    def __init__(self, call: HookCall, environ: "Mapping[str, str]", now: float, *, is_dry: bool = False) -> None:
+    def __init__(
+        self,
+        call: HookCall,
+        environ: "Mapping[str, str]",
+        now: float,
+        *,
+        is_dry: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
         self.call, self.now, self.is_dry = call, now, is_dry
         self.notes: list[str] = []
         self.keeps_store_open = False
-        self._environ = environ
+        self._environ, self._origin = environ, origin
         self._mail: Mail | None = None
         self.store = find_store(call.cwd, environ)
         self.folder = sessions.folder_of(self.store) if self.store else ""
@@ -107,11 +116,15 @@ class HookRun:
         return session
 
     def _session_id(self) -> str:
-        return self.call.session_id or f"pid-{sessions.client_process(self.call.client.name, self._environ)}"
+        return self.call.session_id or f"pid-{self._process()}"
+
+    def _process(self) -> int:
+        known = self._origin
+        return known.pid if known is not None else sessions.client_process(self.call.client.name, self._environ)
 
     def _bind(self, known: Session | None, session_id: str) -> Session:
         call = self.call
-        origin = sessions.origin_of(call.client.name, self._environ, call.cwd)
+        origin = self._origin or sessions.origin_of(call.client.name, self._environ, call.cwd)
         if self.is_dry:
             name = origin.wanted or f"{call.client.name}-1"
             return known or Session(call.client.name, session_id, name)
@@ -482,7 +495,10 @@ def is_guarded(call: HookCall) -> bool:
 def read_payload() -> "Any":
     """The JSON on stdin; None: it is none, or too long."""
     stream = getattr(sys.stdin, "buffer", None)
-    raw: bytes = stream.read(PAYLOAD_BYTES_MAX + 1) if stream is not None else b""
+    return parse_payload(stream.read(PAYLOAD_BYTES_MAX + 1) if stream is not None else b"")
+
+
+def parse_payload(raw: bytes) -> "Any":
     if len(raw) > PAYLOAD_BYTES_MAX:
         return None
     try:
