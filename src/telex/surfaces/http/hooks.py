@@ -12,17 +12,10 @@ import time
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
+from telex.surfaces.clients.answers import BLOCKED, block
 from telex.surfaces.clients.calls import read_call
-from telex.surfaces.clients.hook import (
-    BLOCKED,
-    DEADLINE_SECONDS,
-    PAYLOAD_BYTES_MAX,
-    HookRun,
-    blocked,
-    find_store,
-    is_guarded,
-    parse_payload,
-)
+from telex.surfaces.clients.hook import HookRun, find_store, is_guarded
+from telex.surfaces.clients.hook_process import DEADLINE_SECONDS, PAYLOAD_BYTES_MAX, parse_payload
 from telex.surfaces.clients.sessions import AGENT as AGENT_VARIABLE
 from telex.surfaces.clients.sessions import Origin
 from telex.surfaces.clients.table import BEFORE_TOOL, WAKE
@@ -71,5 +64,5 @@ def _answer(client: str, event: str, raw: bytes, store: str, origin: Origin) -> 
     environ = {AGENT_VARIABLE: origin.wanted}
     answer = HookRun(call, environ, time.time(), origin=origin._replace(cwd=call.cwd)).answer()
     if answer.code == BLOCKED:
-        answer = blocked(call, answer.err)
+        answer = block(call, answer.err)
     return HttpResponse(200, answer.out.encode()) if answer.out else NOTHING
