@@ -5,7 +5,7 @@ send` defines about a hundred of them: a third of its CPU time. Here the constru
 is made. Type checkers see `typing.NamedTuple`.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers take it as true; importing typing costs a cold command 3 ms
 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple

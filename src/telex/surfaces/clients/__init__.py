@@ -1,0 +1,1 @@
+"""Coding tools as clients of Telex: their hooks, sessions and installation."""
