@@ -314,3 +314,23 @@ def test_a_way_that_fails_is_said(project: Path, run: Run) -> None:
         bind(project, "dev", pane="%1", tmux="/no/such/socket,1,0")
         ran = run("wake", "dev", "--json")
         assert (ran.code, ran.answer["stage"], len(ran.answer["failures"])) == (1, "due", 1)
+
+
+@proves("wake/hook")
+def test_a_background_hook_ends_with_the_text_of_a_wake(project: Path) -> None:
+    with connect() as bus:
+        bus.join("dev", role="dev")
+        bind(project, "dev", client="claude")
+        payload = {"session_id": "s-1", "cwd": str(project), "hook_event_name": "wake"}
+        hook = subprocess.Popen(
+            [*COMMAND, "hook", "claude", "wake"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert hook.stdin is not None
+        hook.stdin.write(json.dumps(payload))
+        hook.stdin.close()
+        hook.stdin = None
+        time.sleep(0.5)
+        bus.send("hello", sender="lead", to="dev", id="m-1")
+        _, text = hook.communicate(timeout=30)
+        assert (hook.returncode, "m-1" in text) == (2, True)
+        assert [event.kind for event, _ in bus.events(Query(kinds=WAKING))] == ["wake-due", "wake-delivered"]

@@ -4,6 +4,7 @@ A way starts a turn in an idle session. It fails with a `WakeError` within a few
 is delivered (`Bus.wake`); nothing here leases a message.
 """
 
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -233,16 +234,17 @@ class Waker:
         self._ways, self._runtime, self._now = ways, runtime, now
         self.is_stopped = False
 
-    async def run(self, *, once: bool = False) -> None:
-        """Until the session ends, `is_stopped` is set or the task is cancelled; `once`: until a wake is delivered."""
-        after: int | None = None
-        while not self.is_stopped:
+    async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
+        """Until the session ends, the time is over, `is_stopped` is set or the task is cancelled; `once`: until a wake
+        is delivered."""
+        after, ends_at = None, self._now() + seconds
+        while not self.is_stopped and self._now() < ends_at:
             try:
                 after = await self._last_event() if after is None else after
                 result, pause = await self.look()
                 if pause is None or (once and result is not None and result.way is not None):
                     return
-                after = await self._wait(after, pause)
+                after = await self._wait(after, min(pause, max(ends_at - self._now(), 0.0)))
             except (TelexError, OSError):
                 await self._runtime.sleep(RETRY_SECONDS)
 
@@ -350,3 +352,15 @@ class Waker:
             async for event, _ in events:
                 return event.seq
         return after
+
+
+def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> str:
+    """Wait for the wake of a session, for a hook whose text starts a turn. The text; empty: none came in time."""
+    from telex.bus import run_sync
+    from telex.connection import connect
+
+    texts: list[str] = []
+    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), is_typed=True)
+    with connect(store) as bus:
+        run_sync(Waker(bus.awaitable, folder, session, ways=(way,)).run(once=True, seconds=seconds))
+    return texts[0] if texts else ""
