@@ -1,4 +1,4 @@
-"""Entry point of `telex`: `check`, `send` and `guard` go directly to their modules, all other commands to click.
+"""Entry point of `telex`: `check`, `send`, `guard` and `mcp` go directly to their modules, all other commands to click.
 
 Only this module turns errors into exit codes and handles broken pipes.
 """
@@ -11,7 +11,7 @@ from importlib import import_module
 from telex.surfaces.cli.output import Screen, wrapped
 from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
 
-FAST = ("check", "send", "guard")  # run for every message, file and commit
+FAST = ("check", "send", "guard", "mcp")  # run for every message, file, commit and session
 
 
 def main(argv: list[str] | None = None) -> int:
