@@ -23,12 +23,11 @@ from telex.model.message import Lease, Message, Rendering
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import nearest
 from telex.ports.bus import Bus, Presence
-from telex.project import root_of
+from telex.project import LinkResolver, from_root, root_of
 from telex.protocol import plain
 from telex.protocol.arguments import from_tree
 from telex.protocol.verbs import Argument
 from telex.surfaces.cli.check import answer_of
-from telex.surfaces.cli.guard import LinkResolver, from_root
 from telex.surfaces.cli.output import json_line, shown, what
 from telex.surfaces.cli.render import ago, clock_time, marked, text_of
 from telex.surfaces.mcp import text as results
