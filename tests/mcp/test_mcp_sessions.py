@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -64,8 +65,8 @@ def test_a_second_live_session_of_a_name_gets_another_and_is_told(project: Path)
 
 @proves("mcp/session/file")
 def test_a_session_file_has_the_process_and_the_socket_and_ends_with_it(project: Path) -> None:
-    socket = {"CLAUDE_CODE_MESSAGING_SOCKET": "/tmp/s.sock", "CLAUDE_CODE_MESSAGING_TOKEN": "t-1", "TMUX_PANE": "%3"}
-    with session(project, "--as", "dev", "--role", "dev", CLAUDE_CODE_SESSION_ID="s-1", **socket) as (server, _):
+    reached = {"CLAUDE_CODE_MESSAGING_SOCKET": "/tmp/s.sock", "CLAUDE_CODE_MESSAGING_TOKEN": "t-1", "TMUX_PANE": "%3"}
+    with session(project, "--as", "dev", "--role", "dev", CLAUDE_CODE_SESSION_ID="s-1", **reached) as (server, _):
         [made] = bound(project)
         assert (made.client, made.id, made.agent, made.role, made.pid) == (
             "claude",
@@ -121,6 +122,27 @@ def test_a_name_makes_no_store_and_is_bound_with_the_first_message(tmp_path: Pat
         assert list(tmp_path.iterdir()) == []
         server.said("send", message="It is red.", to="lead")
         assert [one.agent for one in bound(tmp_path)] == ["claude-1"]
+
+
+@proves("mcp/session/wakes")
+def test_the_server_wakes_its_idle_session_without_a_hook(project: Path) -> None:
+    path = project / "s.sock"
+    (project / "telex.toml").write_text("[limits]\nwake_grace_seconds = 0\n")
+    with socket.socket(socket.AF_UNIX) as messages:
+        messages.bind(str(path))
+        messages.listen()
+        messages.settimeout(30)
+        environment = {"CLAUDE_CODE_MESSAGING_SOCKET": str(path), "CLAUDE_CODE_MESSAGING_TOKEN": "t-1"}
+        with session(project, "--as", "dev", **environment) as (server, _):
+            with connect(project / ".telex/telex.db") as bus:
+                bus.send("Build it.", sender="lead", to="dev", id="n-1")
+            connection, _ = messages.accept()
+            with connection, connection.makefile() as lines:
+                auth, frame = (json.loads(next(lines)) for _ in range(2))
+            assert auth["token"] == "t-1"
+            assert "n-1 plain from lead | Build it." in frame["message"]["content"]
+            assert "telex receive --as dev" in frame["message"]["content"]
+            assert "n-1: " in server.said("wait")
 
 
 # --- the folder of the project -------------------------------------------------------------------------------------

@@ -119,16 +119,17 @@ class AgentSession:
     def _bind(self, session_id: str | None) -> Session:
         from time import time
 
-        origin = sessions.origin_of(self._client, os.environ, os.getcwd())
+        now, origin = time(), sessions.origin_of(self._client, os.environ, os.getcwd())
         origin = origin._replace(wanted=self._wanted, role=self._role or origin.role)
         session_id = session_id or self._session_id(origin)
-        bound = sessions.bind(
-            self.folder, self._client, session_id, now=time(), origin=origin, is_member=self._is_member
-        )
-        return (
-            sessions.update(self.folder, bound.client, bound.id, lambda session: session._replace(mcp_pid=os.getpid()))
-            or bound
-        )
+        bound = sessions.bind(self.folder, self._client, session_id, now=now, origin=origin, is_member=self._is_member)
+
+        def served(session: Session) -> Session:
+            # Without hooks its state is not known. Claude's socket takes a wake at any time.
+            is_new = session.started_at == now and session.socket is not None
+            return session._replace(mcp_pid=os.getpid(), state=sessions.IDLE if is_new else session.state)
+
+        return sessions.update(self.folder, bound.client, bound.id, served) or bound
 
     def _session_id(self, origin: sessions.Origin) -> str:
         """The id of the session that this process belongs to; a provisional one where it is not known."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from telex.surfaces.mcp.tool_calls import CallContext
 
 SILENCE_SECONDS = 1.0
+ATTEND_SECONDS = 5.0  # between two looks for a store or a session
 CHUNK_BYTES = 65_536
 UNKNOWN_PROJECT = (
     "telex mcp was started in the folder of a plugin and does not know the project: start it in the project, or give"
@@ -121,7 +122,7 @@ class StdioServer:
         async with AsyncExitStack() as stack:
             self._lazy = LazyBus(self._where, stack)
             self._start_reader(pending)
-            self._start("join", self._join())
+            self._start("attend", self._attend())
             await self._end.wait()
             self._renewal.stop()
             for task in self._tasks.values():
@@ -163,17 +164,26 @@ class StdioServer:
         task = self._tasks[name] = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(lambda done: self._tasks.pop(name) if self._tasks.get(name) is done else None)
 
-    async def _join(self) -> None:
-        """Join the team of an existing store, so that others can send to this agent before its first call."""
-        from telex.errors import TelexError
+    async def _attend(self) -> None:
+        """Join the team, so that others can send to this agent before its first call, and wake its session for new
+        messages; as soon as there is a store, and again when the session has another name."""
+        import asyncio
 
-        try:
-            context = await self._context({}, makes_store=False)
-            agent, role = context.who()
-            if self._agent.session is not None and not await _is_member(context.bus, agent):
-                await context.bus.join(agent, role=role, by=agent)
-        except TelexError:
-            pass  # the first call reports it
+        from telex.errors import TelexError
+        from telex.surfaces.clients.wakes import Waker, on_loop
+
+        while True:
+            try:
+                identity = await asyncio.to_thread(self._agent.identity, {})
+                session = self._agent.session
+                if session is not None and self._is_project_known:
+                    bus, _ = await self._lazy.bus(makes_store=False)
+                    if not any(presence.member.name == session.agent for presence in await bus.roster()):
+                        await bus.join(session.agent, role=identity.role, by=session.agent)
+                    await Waker(bus, self._agent.folder, session, runtime=on_loop()).run()
+            except TelexError:
+                pass  # calls report it
+            await asyncio.sleep(ATTEND_SECONDS)
 
     async def _run(self, call: Call) -> None:
         from telex.surfaces.mcp.tool_calls import call_tool, read_resource
@@ -222,10 +232,6 @@ class StdioServer:
 
             return fail
         return lambda: identity
-
-
-async def _is_member(bus: "Bus", agent: str) -> bool:
-    return any(presence.member.name == agent for presence in await bus.roster())
 
 
 class LazyBus:
