@@ -78,7 +78,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
         "token": CommandInfo("token", "Create, list and revoke tokens for the hub."),
         "hook": CommandInfo("hook", "Answer one event of a coding tool."),
-        "mcp": CommandInfo("serve", "Run an MCP server on stdio for one coding agent."),
+        "mcp": CommandInfo("mcp", "Run an MCP server on stdio for one coding agent."),
     },
 }
 COMMANDS = {name: info for section in SECTIONS.values() for name, info in section.items()}
