@@ -217,7 +217,8 @@ class StdioServer:
             raise StoreUnavailable(UNKNOWN_PROJECT)
         bus, settings = await self._lazy.bus(makes_store=makes_store)
         who: Callable[[], Any] = await asyncio.to_thread(self._who, meta)
-        return CallContext(bus, settings, who, self._files, self._renewal, notice=self._agent.notice())
+        context = CallContext(bus, settings, who, self._files, self._renewal)
+        return context._replace(notice=self._agent.notice(), sessions=self._agent.folder)
 
     def _who(self, meta: "dict[str, Any]") -> "Callable[[], Any]":
         from telex.errors import NotAMember
