@@ -229,6 +229,9 @@ def test_the_history_of_a_message_has_its_wake(team: Team) -> None:
         ("wake-delivered", "human", "lead"),
     ]
     assert [detail["unread"] for detail in team.happened(*WAKING)] == [2, 2]
+    team.take()
+    team.bus.wake("lead")
+    assert team.kinds(id_)[-1] == "wake-seen"
 
 
 def test_a_message_to_a_role_wakes_its_members(team: Team) -> None:

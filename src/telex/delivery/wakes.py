@@ -46,6 +46,7 @@ class WakeState(NamedTuple):
     since: float = 0.0  # when it reached this stage
     position: int = 0  # the number of its last event
     newest: int = 0  # the highest number of a message that a delivered wake was about
+    about: int = 0  # the number of the newest message that its last event was about
     delivered: tuple[float, ...] = ()  # times of the deliveries of about an hour
     failed: str = ""  # due again: why the last delivery failed
 
@@ -77,6 +78,7 @@ def fold(state: WakeState, event: Event) -> WakeState:
     stage, detail = STAGES[event.kind], detail_of(event)
     is_again = stage == "due" and state.stage == "delivered"
     state = state._replace(stage=stage, since=event.at, position=event.seq, failed="")
+    state = state._replace(about=event.message or state.about)
     if stage == "due":
         reason = detail.get("reason")
         return state._replace(failed=str(reason or "?")) if is_again else state._replace(number=event.seq)
@@ -96,7 +98,7 @@ def decide(state: WakeState, step: WakeStep, limits: Limits) -> Event | None:
     if state.stage != "due":
         return _event("wake-due", step, news) if news else None
     if not news:
-        return _event("wake-withdrawn", step, news, reason=TOLD if step.unread else READ)
+        return _end("wake-withdrawn", state, step, reason=TOLD if step.unread else READ)
     if step.way is not None and step.failed is None and is_ready(state, step, limits):
         return _event("wake-delivered", step, news, way=step.way)
     return None
@@ -106,13 +108,13 @@ def _of_delivered(state: WakeState, step: WakeStep, limits: Limits) -> Event | N
     if step.failed is not None:
         return _event("wake-due", step, step.unread, way=step.way, reason=step.failed)
     if step.has_looked:
-        return _event("wake-seen", step, step.unread)
+        return _end("wake-seen", state, step)
     if step.force and step.way is not None:
-        return _event("wake-withdrawn", step, step.unread, reason=REPEATED)
+        return _end("wake-withdrawn", state, step, reason=REPEATED)
     if not any(number <= state.newest for number in step.unread):
-        return _event("wake-withdrawn", step, step.unread, reason=READ)
+        return _end("wake-withdrawn", state, step, reason=READ)
     if step.now - state.since >= limits.wake_seen_seconds:
-        return _event("wake-withdrawn", step, step.unread, reason=NOT_SEEN)
+        return _end("wake-withdrawn", state, step, reason=NOT_SEEN)
     return None
 
 
@@ -152,9 +154,14 @@ def quiet_seconds(hour: float, limits: Limits) -> float:
     return ((end - hour) % 24) * HOUR_SECONDS if is_quiet else 0.0
 
 
+def _end(kind: str, state: WakeState, step: WakeStep, **more: Any) -> Event:
+    """An event that ends the wake: it concerns the message that the wake was about."""
+    return _event(kind, step, (), **more)._replace(message=state.about or None)
+
+
 def _event(kind: str, step: WakeStep, unread: Sequence[int], **more: Any) -> Event:
     """The event concerns the newest message, so that its history shows it."""
     newest = max(unread, default=None)
-    detail = {"unread": len(unread), "newest": newest} | more
+    detail = {"unread": len(unread) or None, "newest": newest} | more
     text = json.dumps({name: value for name, value in detail.items() if value is not None}, ensure_ascii=False)
     return Event(0, step.now, kind, agent=step.by, message=newest, inbox=step.agent, detail=text)

@@ -223,7 +223,7 @@ class Waker:
         folder: str,
         session: Session,
         *,
-        ways: Sequence[Way] = WAYS,
+        ways: Sequence[Way] | None = None,
         runtime: Runtime = BLOCKING,
         by: str | None = None,
         now: Callable[[], float] = time.time,
@@ -231,7 +231,7 @@ class Waker:
         """`folder`: of the sessions, see `sessions.folder_of`. `by`: who wakes; the agent itself if not given."""
         self._by = by or session.agent
         self._bus, self._folder, self._session = bus, folder, session
-        self._ways, self._runtime, self._now = ways, runtime, now
+        self._ways, self._runtime, self._now = WAYS if ways is None else ways, runtime, now
         self.is_stopped = False
 
     async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
