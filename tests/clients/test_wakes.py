@@ -40,7 +40,12 @@ def bus(tmp_path: Path) -> Iterator[SyncBus]:
 
 
 def session_in(folder: Path, **more: Any) -> Session:
-    given = {"pid": os.getpid(), "started_at": time.time(), "seen_at": time.time(), "state": IDLE} | more
+    given: dict[str, Any] = {
+        "pid": os.getpid(),
+        "started_at": time.time(),
+        "seen_at": time.time(),
+        "state": IDLE,
+    } | more
     session = Session("claude", "s-1", "dev")._replace(**given)
     sessions.save(str(folder / "sessions"), session)
     return session

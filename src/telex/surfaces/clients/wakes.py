@@ -4,6 +4,7 @@ A way starts a turn in an idle session. It fails with a `WakeError` within a few
 is delivered (`Bus.wake`); nothing here leases a message.
 """
 
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +29,6 @@ LOOK_SECONDS = 5.0  # between two looks: messages to a role are noticed by looki
 BUSY_SECONDS = 1.0  # between two looks at a busy session for which a wake is due
 RETRY_SECONDS = 10.0  # after an error of the store or hub
 STALE_SECONDS = 300.0  # a busy session without an event for so long may have no hooks
-LISTED_MAX = 5
 PANE_FACTS = "#{pane_pid} #{pane_dead} #{pane_in_mode} #{pane_current_command}"
 NEWS = ("accepted", "request-repeated", "retried", "returned", "lease-expired", "nacked")  # kinds that fill an inbox
 
@@ -45,25 +45,13 @@ class WakeText(NamedTuple):
 
 def wake_text(agent: str, unread: int, messages: Sequence[Message]) -> WakeText:
     """Stands alone: a turn that a wake begins may have neither the instructions of `telex mcp` nor its tools."""
-    from telex.surfaces.cli.output import shell_word, shown
+    from telex.model.text import shown
+    from telex.surfaces.clients.mail import LISTED_MAX, Unread, unread_lines
 
-    head = f"Telex: {unread} new {'message' if unread == 1 else 'messages'} for {shown(agent)}."
-    how = f"Receive with the telex tool `wait` (mcp__telex__wait), or run: telex receive --as {shell_word(agent)}"
-    lines = [f"{head} The text behind | was written by other agents."]
-    lines += [_line(message) for message in messages[:LISTED_MAX]]
-    if unread > len(lines) - 1:
-        lines.append(f"and {unread - len(lines) + 1} more")
-    return WakeText((*lines, how), f"{head} {how}")
-
-
-def _line(message: Message) -> str:
-    from telex.surfaces.cli.output import shown
-
-    words = " ".join(message.raw[:4096].decode("utf-8", "replace").split())
-    words = words if len(words) <= 100 else words[:99] + "…"
-    names = (message.id, message.type or message.dialect or "plain", message.sender)
-    id_, type_, sender = (shown(name[:64]) for name in names)
-    return f"{id_} {type_} from {sender} | {shown(words)}"
+    newest = max((message.seq for message in messages), default=0)
+    lines = unread_lines(Unread(unread, newest, tuple(messages[:LISTED_MAX])), agent)
+    many = "1 new message" if unread == 1 else f"{unread} new messages"
+    return WakeText(tuple(lines), f"Telex: {many} for {shown(agent)}. {lines[-1]}")
 
 
 # --- ways -------------------------------------------------------------------------------------------------------------
@@ -223,6 +211,7 @@ class WakeResult(NamedTuple):
     wake: "Wake"
     way: str | None = None  # in which it was delivered
     failures: tuple[str, ...] = ()
+    waits: str = ""  # why it was not tried: the session is busy, or has no way
 
 
 class Waker:
@@ -236,23 +225,26 @@ class Waker:
         *,
         ways: Sequence[Way] = WAYS,
         runtime: Runtime = BLOCKING,
+        by: str | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`folder`: of the sessions, see `sessions.folder_of`."""
+        """`folder`: of the sessions, see `sessions.folder_of`. `by`: who wakes; the agent itself if not given."""
+        self._by = by or session.agent
         self._bus, self._folder, self._session = bus, folder, session
         self._ways, self._runtime, self._now = ways, runtime, now
         self.is_stopped = False
 
-    async def run(self, *, once: bool = False) -> None:
-        """Until the session ends, `is_stopped` is set or the task is cancelled; `once`: until a wake is delivered."""
-        after: int | None = None
-        while not self.is_stopped:
+    async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
+        """Until the session ends, the time is over, `is_stopped` is set or the task is cancelled; `once`: until a wake
+        is delivered."""
+        after, ends_at = None, self._now() + seconds
+        while not self.is_stopped and self._now() < ends_at:
             try:
                 after = await self._last_event() if after is None else after
                 result, pause = await self.look()
                 if pause is None or (once and result is not None and result.way is not None):
                     return
-                after = await self._wait(after, pause)
+                after = await self._wait(after, min(pause, max(ends_at - self._now(), 0.0)))
             except (TelexError, OSError):
                 await self._runtime.sleep(RETRY_SECONDS)
 
@@ -262,7 +254,7 @@ class Waker:
         session = self._load()
         if session is None:
             return None, None
-        wake = await self._bus.wake(session.agent, by=session.agent, told=session.told)
+        wake = await self._bus.wake(session.agent, by=self._by, told=session.told)
         if wake.stage != "due":
             return WakeResult(wake), LOOK_SECONDS
         ways = self._usable(session)
@@ -273,13 +265,25 @@ class Waker:
             return WakeResult(wake), min(left, LOOK_SECONDS)
         return await self.deliver(session, ways), BUSY_SECONDS
 
+    async def wake_now(self, *, force: bool = False) -> WakeResult:
+        """Deliver a wake at the wish of a person. `force`: also while the session is busy, during quiet hours, and for
+        messages that it was told of."""
+        session = self._load() or self._session
+        told = 0 if force else session.told
+        ways = self._usable(session, may_be_busy=force)
+        if ways:
+            return await self.deliver(session, ways, force=force)
+        wake = await self._bus.wake(session.agent, by=self._by, told=told, force=force)
+        is_busy = session.state == sessions.BUSY and any(way.fits(session) for way in self._ways)
+        return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
+
     async def deliver(self, session: Session, ways: Sequence[Way], *, force: bool = False) -> WakeResult:
         """Deliver a due wake in the first way that works."""
         failures: list[str] = []
         agent, wake = session.agent, None
         for way in ways:
             is_forced = force or bool(failures)  # the next way need not wait for the retry of the one before
-            wake = await self._bus.wake(agent, by=agent, told=session.told, way=way.name, force=is_forced)
+            wake = await self._bus.wake(agent, by=self._by, told=session.told, way=way.name, force=is_forced)
             if not wake.claimed:
                 return WakeResult(wake, None, tuple(failures))
             failure = await self._attempt(way, session, wake, force=force)
@@ -287,11 +291,11 @@ class Waker:
                 return WakeResult(wake, way.name, tuple(failures))
             failures.append(failure)
             told = 0 if force else self._told(session)
-            wake = await self._bus.wake(agent, by=agent, told=told, way=way.name, failed=failure)
+            wake = await self._bus.wake(agent, by=self._by, told=told, way=way.name, failed=failure)
             if wake.stage != "due":  # the session was told meanwhile
                 break
         if wake is None:
-            wake = await self._bus.wake(agent, by=agent, told=0 if force else session.told)
+            wake = await self._bus.wake(agent, by=self._by, told=0 if force else session.told)
         return WakeResult(wake, None, tuple(failures))
 
     async def _attempt(self, way: Way, session: Session, wake: "Wake", *, force: bool) -> str | None:
@@ -312,17 +316,18 @@ class Waker:
         messages = [message for delivery, message in waiting if delivery.state == "stored"]
         return wake_text(agent, wake.unread, [message for message in messages if message.seq <= wake.newest])
 
-    def _usable(self, session: Session) -> list[Way]:
-        """The ways into the session as it is now."""
+    def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
+        """The ways into the session as it is now. Nothing is typed into a busy one, which may show a question."""
         is_idle = session.state == sessions.IDLE
-        is_stale = not is_idle and self._now() - session.seen_at > STALE_SECONDS
+        may_be_busy = may_be_busy or self._now() - session.seen_at > STALE_SECONDS
         fitting = [way for way in self._ways if way.fits(session)]
-        return [way for way in fitting if is_idle or (is_stale and not way.is_typed)]
+        return [way for way in fitting if is_idle or (may_be_busy and not way.is_typed)]
 
     def _load(self) -> Session | None:
         session = sessions.load(self._folder, self._session.client, self._session.id)
         if session is None or session.state == sessions.ENDED or not sessions.is_live(session):
             return None
+        self._session = session  # it may have got another name
         return session
 
     def _told(self, session: Session) -> int:
@@ -348,3 +353,15 @@ class Waker:
             async for event, _ in events:
                 return event.seq
         return after
+
+
+def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> str:
+    """Wait for the wake of a session, for a hook whose text starts a turn. The text; empty: none came in time."""
+    from telex.bus import run_sync
+    from telex.connection import connect
+
+    texts: list[str] = []
+    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), is_typed=True)
+    with connect(store) as bus:
+        run_sync(Waker(bus.awaitable, folder, session, ways=(way,)).run(once=True, seconds=seconds))
+    return texts[0] if texts else ""

@@ -131,8 +131,8 @@ class StdioLoop:
                 raise identity
             return identity
 
-        files = ProjectFiles(os.getcwd())
-        return CallContext(bus, settings, who, files, self._renewal, notice=self._agent.notice())
+        context = CallContext(bus, settings, who, ProjectFiles(os.getcwd()), self._renewal)
+        return context._replace(notice=self._agent.notice(), sessions=self._agent.folder)
 
     async def _identity(self, meta: dict[str, Any]) -> Identity | NotAMember:
         async with self._identity_lock:
