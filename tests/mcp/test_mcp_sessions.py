@@ -54,7 +54,8 @@ def session(project: Path, *words: str, client: str = "claude-code", **environme
 def test_a_second_live_session_of_a_name_gets_another_and_is_told(project: Path) -> None:
     with session(project, "--as", "dev") as (first, said), session(project, TELEX_AGENT="DEV") as (second, other):
         assert "You are dev. Tools" in said
-        assert "You are dev-2. dev is the name of another live session" in other
+        assert "You are dev-2. Tools" in other
+        assert "dev is the name of another live session" in other
         assert "TELEX_AGENT=NAME" in other
         until(lambda: "dev-2 (agent) " in first.said("team"))
         first.said("send", message="Build it.", to="dev-2", id="n-1")
@@ -114,6 +115,23 @@ def test_a_codex_session_is_known_by_the_id_in_its_calls(project: Path) -> None:
                 assert bus.why(f"n-{number}")[0].message.sender == name
 
 
+@proves("mcp/session/codex")
+def test_sessions_of_one_codex_daemon_have_names_of_their_own(project: Path) -> None:
+    """All servers are its children, with the environment of its first session."""
+    with piped(project, TELEX_AGENT="dev") as first, piped(project, TELEX_AGENT="dev") as second:
+        for server in (first, second):
+            assert "You are dev. Tools" in greeting(server, "codex-mcp-client")
+        for number, server in ((1, first), (2, second), (3, first)):
+            call = {"name": "send", "arguments": {"message": "It is red.", "to": "lead", "id": f"n-{number}"}}
+            told = server.ask("tools/call", _meta={"sessionId": f"thread-{number % 2}"}, **call)["result"]
+            assert ("You are dev-2. dev is the name of" in told["content"][0]["text"]) == (number == 2)
+        with connect(project / ".telex/telex.db") as bus:
+            assert [bus.why(f"n-{number}")[0].message.sender for number in (1, 2, 3)] == ["dev", "dev-2", "dev"]
+        second.end()
+        states = {one.id: one.state for one in bound(project)}
+        assert (states["thread-0"], states["thread-1"] != "ended") == ("ended", True)
+
+
 @proves("mcp/process/looking")
 def test_a_name_makes_no_store_and_is_bound_with_the_first_message(tmp_path: Path) -> None:
     with piped(tmp_path) as server:
@@ -167,7 +185,8 @@ def test_a_server_in_a_plugin_s_folder_uses_the_project_of_its_client(
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    with piped(plugin, **{"PWD": str(plugin), variable: str(project)}) as server:
+    environment = {"PWD": str(plugin)} | {variable: str(project)}
+    with piped(plugin, client=(), **environment) as server:
         server.begin()
         assert stored(server).startswith("stored: ")
     assert (project / ".telex/telex.db").exists()
