@@ -231,20 +231,19 @@ class HookRun:
         later: a client starts all hooks of an event at once."""
         import time
 
+        from telex.surfaces.clients.wakes import wait_for_wake
+
         assert self.store is not None
-        ends_at, stamp = time.monotonic() + WAKE_SECONDS, ""
-        while time.monotonic() < ends_at:
-            session = sessions.load(self.folder, self.call.client.name, self._session_id())
-            if session is not None and session.state == sessions.ENDED:
-                break
-            if session is not None and stamp != (stamp := stamp_of(self.store)):
-                unread = self.mail.unread(session.agent, session.told)
-                if unread.total and self._claim(session, unread):
-                    return HookAnswer(BLOCKED, err="\n".join(self._unread_lines(unread, session)))
-            if self.is_dry:
-                break
+        ends_at = time.monotonic() + WAKE_SECONDS
+        while (session := sessions.load(self.folder, self.call.client.name, self._session_id())) is None:
+            if self.is_dry or time.monotonic() >= ends_at:
+                return NOTHING
             time.sleep(WAKE_POLL_SECONDS)
-        return NOTHING
+        if self.is_dry:
+            self.note("waits for mail, and wakes the session when it is idle")
+            return NOTHING
+        text = wait_for_wake(self.store, self.folder, session, ends_at - time.monotonic())
+        return HookAnswer(BLOCKED, err=text) if text else NOTHING
 
     def _end(self) -> HookAnswer:
         """Return the leases of the session, unless another live session has its name."""
