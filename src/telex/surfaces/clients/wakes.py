@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WAY_SECONDS = 5.0  # deadline of one delivery
 ANSWER_SECONDS = 0.3  # a socket that refuses a frame answers within this time
 KEYS_APART_SECONDS = 0.4  # clients take text and Enter that come together for a paste
+POLL_SECONDS = 0.5  # between two reads of the log; a follower of it would poll every 40 ms, in each session
 LOOK_SECONDS = 5.0  # between two looks: messages to a role are noticed by looking
 BUSY_SECONDS = 1.0  # between two looks at a busy session for which a wake is due
 SETTLE_SECONDS = 0.2  # a reader that waits takes a new message first: no wake becomes due
@@ -378,12 +379,16 @@ class Waker:
 
     async def _wait(self, after: int, seconds: float) -> int:
         """Wait for an event that may bring a message, for so long. The number of the last event seen."""
-        query = Query(after=after, kinds=NEWS, agent=self._session.agent)
-        async with aclosing(self._bus.events(query, follow=True, wait=seconds)) as events:
-            async for event, _ in events:
-                await self._runtime.sleep(SETTLE_SECONDS)
-                return event.seq
-        return after
+        query, ends_at = Query(after=after, kinds=NEWS, agent=self._session.agent), self._now() + seconds
+        while True:
+            async with aclosing(self._bus.events(query)) as events:
+                async for event, _ in events:
+                    await self._runtime.sleep(SETTLE_SECONDS)
+                    return event.seq
+            left = ends_at - self._now()
+            if left <= 0:
+                return after
+            await self._runtime.sleep(min(left, POLL_SECONDS))
 
 
 def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> str:
