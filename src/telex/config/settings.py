@@ -8,6 +8,7 @@ from telex.model.named_tuple import NamedTuple
 SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
 EVIDENCES = ("mark", "refuse", "off")
 DURABILITIES = ("full", "normal")
+GUARDS = ("deny", "ask", "off")
 
 
 class Setting(NamedTuple):
@@ -81,6 +82,15 @@ STORE: dict[str, Setting] = {
         "`full`: every message is synced to disk before it is reported as stored. `normal`: faster, but a power cut may"
         " lose the last messages; a crash of Telex or of an agent loses nothing either way.",
         '"full"',
+    ),
+}
+HOOKS: dict[str, Setting] = {
+    "guard": Setting(
+        "`deny`, `ask`, `off`",
+        "`deny`",
+        "What a hook of a coding tool does with a write that no contract of the agent allows: deny it, leave the"
+        " decision to the person where the tool can ask, or nothing.",
+        '"deny"',
     ),
 }
 TASK_STATES: dict[str, Setting] = {
@@ -181,6 +191,7 @@ def example() -> str:
         "# Declaring any member closes the team: no other agent can send or receive.\n"
         "# [team.members.ada]\n" + _lines(MEMBER),
         "[store]\n" + _lines(STORE),
+        "[hooks]\n" + _lines(HOOKS),
         "[limits]\n" + _limit_lines(LIMIT_BOUNDS, LIMITS),
         "# Limits of a hub for its clients.\n[hub]\n" + _limit_lines(HUB_BOUNDS, HUB_LIMITS),
         "# Your own states for build-flow tasks, in place of the built-in ones.\n"

@@ -75,6 +75,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
         "token": CommandInfo("token", "Create, list and revoke tokens for the hub."),
+        "hook": CommandInfo("hook", "Answer one event of a coding tool."),
         "mcp": CommandInfo("serve", "Run an MCP server on stdio for one coding agent."),
     },
 }
