@@ -11,7 +11,7 @@ from telex.surfaces.cli.options import command, flag, json_option, text_option
 from telex.surfaces.cli.output import Screen, did_you_mean, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.clients import install
-from telex.surfaces.clients.config_file import BACKUP, ConfigFileError, FileEdit, apply
+from telex.surfaces.clients.config_file import BACKUP, ConfigFileError, FileEdit
 from telex.surfaces.clients.install import PROJECT, USER, Installation, Outcome, Places
 from telex.surfaces.clients.plugin_files import Setup
 
@@ -60,7 +60,7 @@ def init_command(
             _print_outcome(outcome, run, is_uninstall=is_uninstall)
             sys.stdout.flush()
     if scope == USER:
-        _agent_plugin(run, is_uninstall=is_uninstall and not clients)
+        _agent_plugin(run, is_uninstall=is_uninstall)
     if as_json:
         print_json([_facts(outcome) for outcome in outcomes])
     elif not is_uninstall and not is_dry:
@@ -114,19 +114,16 @@ def _chosen(clients: tuple[str, ...], here: Places, *, is_uninstall: bool) -> li
 
 
 def _agent_plugin(run: Installation, *, is_uninstall: bool) -> None:
-    """Write or remove the folder for clients that read Agent Plugins."""
+    """Write the folder for clients that read Agent Plugins; remove it with the last client."""
     if run.is_dry:
         return
-    edits = (
-        install.remove_agent_plugin(run.places) if is_uninstall else install.install_agent_plugin(run.places, run.setup)
-    )
     try:
-        for edit in edits:
-            apply(edit)
+        if is_uninstall:
+            install.remove_agent_plugin(run.places)
+        else:
+            install.write_agent_plugin(run.places, run.setup)
     except ConfigFileError as error:
         raise CommandError(shown(str(error)), FAILED) from error
-    if is_uninstall:
-        install.remove_folder(run.places.data)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
@@ -136,7 +133,7 @@ def _print_outcome(outcome: Outcome, run: Installation, *, is_uninstall: bool) -
         return
     screen.line(f"{screen.paint(outcome.client, 'bold')}: {_summary(outcome, run)}")
     for words in outcome.commands:
-        _line(screen, "run" if run.is_dry else "ran", " ".join(shell_word(_tilde(word, run)) for word in words))
+        _line(screen, "run" if run.is_dry else "ran", " ".join(_word(word, run) for word in words))
     for verb, text in _edit_lines(outcome, run):
         _line(screen, verb, text)
     if run.is_dry:
@@ -204,6 +201,11 @@ def _print_next(outcomes: list[Outcome]) -> None:
 def _line(screen: Screen, verb: str, text: str) -> None:
     first, *others = wrapped(text, screen.width, 11)
     screen.line(f"  {screen.paint(f'{verb:<7}', 'dim')}  {first}", *(" " * 11 + line for line in others))
+
+
+def _word(word: str, run: Installation) -> str:
+    path = _tilde(word, run)
+    return "~/" + shell_word(path[2:]) if path.startswith("~/") else shell_word(word)
 
 
 def _tilde(path: str, run: Installation) -> str:
