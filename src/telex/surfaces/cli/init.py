@@ -47,7 +47,7 @@ def init_command(
 
     Without names: in those that are on this machine. Changes only entries of Telex, and prints how to undo it.
     """
-    setup = Setup(telex_path(), _version(), _agent_name(agent), not without_hooks)
+    setup = setup_here()._replace(agent=_agent_name(agent), has_hooks=not without_hooks)
     here = places()
     names = _chosen(clients, here, is_uninstall=is_uninstall)
     has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
@@ -76,7 +76,11 @@ def places() -> Places:
     return Places(os.path.expanduser("~"), root_of(os.getcwd()), os.environ)
 
 
-def telex_path() -> str:
+def setup_here() -> Setup:
+    return Setup(_telex_path(), _version())
+
+
+def _telex_path() -> str:
     """The absolute path of this command, since clients run hooks and servers with other search paths."""
     started = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""
     beside = os.path.join(os.path.dirname(sys.executable), "telex")
