@@ -14,6 +14,7 @@ from telex.surfaces.clients import install
 from telex.surfaces.clients.config_file import BACKUP, ConfigFileError, FileEdit
 from telex.surfaces.clients.install import PROJECT, USER, Installation, Outcome, Places
 from telex.surfaces.clients.plugin_files import Setup
+from telex.surfaces.clients.table import CLIENTS
 
 
 @command(
@@ -59,7 +60,7 @@ def init_command(
         if not as_json:
             _print_outcome(outcome, run, is_uninstall=is_uninstall)
             sys.stdout.flush()
-    if scope == USER:
+    if scope == USER and (is_uninstall or any(outcome.is_done for outcome in outcomes)):
         _agent_plugin(run, is_uninstall=is_uninstall)
     if as_json:
         print_json([_facts(outcome) for outcome in outcomes])
@@ -150,7 +151,7 @@ def _print_outcome(outcome: Outcome, run: Installation, *, is_uninstall: bool) -
         screen.line(*(f"    {line}" for line in text.rstrip("\n").split("\n")))
     for step in outcome.steps:
         _line(screen, "you", step)
-    if outcome.way in ("plugin", "extension", "files") and not run.is_dry:
+    if outcome.is_done and not run.is_dry:
         scope = f" --scope {run.scope}" if run.scope != USER else ""
         _line(screen, "undo", f"telex init {outcome.client} --uninstall{scope}")
 
@@ -192,7 +193,7 @@ def _diff(edit: FileEdit, run: Installation) -> list[str]:
 
 
 def _print_next(outcomes: list[Outcome]) -> None:
-    ready = [outcome.client for outcome in outcomes if outcome.way in ("plugin", "extension", "files")]
+    ready = [outcome.client for outcome in outcomes if outcome.is_done and outcome.client in CLIENTS]
     if ready:
         first, second = ready[0], ready[1] if len(ready) > 1 else ready[0]
         screen = Screen(sys.stdout)

@@ -119,6 +119,11 @@ class Outcome(NamedTuple):
     snippets: tuple[tuple[str, str], ...] = ()  # path and text to insert by hand
 
     @property
+    def is_done(self) -> bool:
+        """Whether the client has Telex after it."""
+        return self.way in ("plugin", "extension", "files")
+
+    @property
     def changes(self) -> list[FileEdit]:
         return [edit for edit in self.edits if edit.is_change]
 
@@ -393,6 +398,7 @@ class Installation(NamedTuple):
         edits: list[FileEdit] = []
         for path in self._shared_paths(client):
             try:
+                self._check_place(path)
                 edits.append(plan_unmerge(path, (folder,)))
             except ConfigFileError as error:
                 problems.append(str(error))
