@@ -40,7 +40,9 @@ def json_texts(draw: st.DrawFn, value: Any) -> str:
     return opening + (",".join(parts) or draw(BLANKS)) + trailing + closing
 
 
-TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))
+TREES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2), max_leaves=4
+)
 GROUPS = st.lists(st.dictionaries(KEYS, TREES, max_size=2), max_size=2)
 SETTINGS = st.fixed_dictionaries(
     {},
