@@ -212,10 +212,8 @@ def remove(text: str, path: Path) -> str:
 
 def _joined(before: str, after: str) -> str:
     """Both texts, with a line end between them if a comment would swallow the second."""
-    last = None
-    for last in _STRING_OR_COMMENT.finditer(before):
-        pass
-    is_open = last is not None and last.end() == len(before) and last.group().startswith("//")
+    tokens = list(_STRING_OR_COMMENT.finditer(before))
+    is_open = bool(tokens) and tokens[-1].end() == len(before) and tokens[-1].group().startswith("//")
     return before + (_newline(before) if is_open and not after.startswith(("\n", "\r")) else "") + after
 
 
