@@ -1,152 +1,144 @@
-"""MCP server of one agent on stdin and stdout, as coding tools start it.
+"""Start of the MCP server on stdin and stdout, as coding tools run it for one agent.
 
-The first call opens the bus: an unavailable store or hub is reported to the agent, and the next call retries. Most
-coding tools show nothing of a server that fails to start, so this one starts even without a name.
+The handshake and the listings are answered without asyncio, the bus or the SDK: a client does not wait long for a
+server. The first call, or a second of silence, starts the event loop of `stdio_loop`.
 """
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
+from telex.project import GIT, nearest
+from telex.surfaces.mcp.stdio_protocol import Call, Cancellation, Roots, StdioProtocol
 
-from telex.config import MEMORY, Settings, load
-from telex.connection import connect, hub_at, store_path
-from telex.errors import NotAMember
-from telex.model.text import digest_of
-from telex.ports.bus import Bus
-from telex.stores.disk import open_file
-from telex.surfaces.cli.connection import is_there as store_exists
-from telex.surfaces.cli.output import shown
-from telex.surfaces.mcp.server import make_server
-from telex.surfaces.mcp.text import IDENTITY_HINT
-from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal, ProjectFiles
-from telex.surfaces.mcp.tools import INSTRUCTIONS
-from telex.validation.authorization import normalised
+if TYPE_CHECKING:
+    from telex.surfaces.mcp.identity import AgentSession
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - not a Unix: no notice
-    fcntl = None  # type: ignore[assignment]
-
-NAMELESS = "This server has no agent name, so you can neither send nor receive."
-SHARED = "Another running telex mcp is {name} too and takes from the same inbox: give one of them another TELEX_AGENT."
+SILENCE_SECONDS = 1.0
+CHUNK_BYTES = 65_536
 
 
-class LazyBus:
-    """Bus that is opened by the first call. A read-only call without a store uses an empty one in memory."""
+def serve(agent: "AgentSession", where: str | None, *, structured: bool) -> None:
+    """Serve until stdin ends."""
+    connection = Connection(agent, where)
+    lines = connection.handshake()
+    if lines is not None:
+        from telex.surfaces.mcp.stdio_loop import run
 
-    def __init__(self, where: str | None, stack: AsyncExitStack) -> None:
-        self._where, self._stack = where, stack
-        self._lock = asyncio.Lock()
-        self._open: dict[bool, tuple[Bus, Settings]] = {}  # False: the empty one
-
-    async def bus(self, *, makes_store: bool) -> tuple[Bus, Settings]:
-        async with self._lock:
-            if True in self._open:
-                return self._open[True]
-            settings = load(os.getcwd())
-            is_there = makes_store or store_exists(hub_at(self._where, settings) or store_path(self._where, settings))
-            if is_there not in self._open:
-                where = self._where if is_there else MEMORY
-                bus = await self._stack.enter_async_context(connect(where, settings=settings))
-                self._open[is_there] = bus, settings
-            return self._open[is_there]
+        run(connection, lines, structured=structured)
+    agent.close()
 
 
-class NameLock:
-    """File lock on an agent's name, beside the store: it shows whether another server of that name runs."""
+class Wire:
+    """Lines of the protocol. Afterwards stdin is empty and stdout is stderr, for child processes and stray prints."""
 
     def __init__(self) -> None:
-        self._descriptor = -1
+        self._in, self._out = os.dup(0), os.dup(1)
+        self._rest = b""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # stderr is closed
+            os.dup2(nothing, 1)
+        os.close(nothing)
 
-    def take(self, store: str, name: str) -> bool:
-        """False: another process has it."""
-        if self._descriptor < 0 and fcntl is not None:
-            path = f"{store}-agent-{digest_of(normalised(name).encode()).hex()[:16]}"
-            descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
+    def read(self) -> list[bytes] | None:
+        """The next lines, at least one; None: the end."""
+        lines: list[bytes] = []
+        while not lines:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                chunk = os.read(self._in, CHUNK_BYTES)
             except OSError:
-                os.close(descriptor)
-                return False
-            self._descriptor = descriptor  # until the process ends
-        return True
+                return None
+            if not chunk:
+                return None
+            *lines, self._rest = (self._rest + chunk).split(b"\n") if b"\n" in chunk else [self._rest + chunk]
+        return lines
 
-
-async def serve(identity: Identity | None, where: str | None, *, structured: bool = False) -> None:
-    """Serve until stdin ends."""
-
-    def who() -> Identity:
-        if identity is None:
-            raise NotAMember(NAMELESS, "sender-unknown")
-        return identity
-
-    server = opened_server(who, where, _greeting(identity), structured=structured)
-    async with server as opened, stdio_server() as (read, write):
-        await serve_both_eras(opened, read, write)
-
-
-@asynccontextmanager
-async def opened_server(
-    who: Callable[[], Identity], where: str | None, greeting: str, *, structured: bool
-) -> AsyncIterator[Server[Any]]:
-    project, renewal, lock = ProjectFiles(os.getcwd()), LeaseRenewal(), NameLock()
-
-    def notice(settings: Settings) -> str | None:
-        path = store_path(where, settings) if hub_at(where, settings) is None else None
-        with suppress(NotAMember, OSError):
-            if path is not None and os.path.exists(path) and not lock.take(path, name := who().agent):
-                return SHARED.format(name=shown(name))
-        return None
-
-    async with AsyncExitStack() as stack:
-        lazy = LazyBus(where, stack)
-
-        async def context_of(_: Any, makes_store: bool) -> CallContext:
-            bus, settings = await lazy.bus(makes_store=makes_store)
-            return CallContext(bus, settings, who, project, renewal, notice=notice(settings))
+    def is_silent(self, seconds: float) -> bool:
+        from select import select
 
         try:
-            yield make_server(context_of, greeting, is_structured=lambda _: structured)
-        finally:
-            renewal.stop()
+            return not select([self._in], [], [], seconds)[0]
+        except OSError:  # pragma: no cover - Windows: not a socket
+            return True
+
+    def write(self, line: str) -> None:
+        left = line.encode()
+        while left:
+            left = left[os.write(self._out, left) :]
 
 
-def _greeting(identity: Identity | None) -> str:
-    if identity is None:
-        return f"{NAMELESS} {IDENTITY_HINT} {INSTRUCTIONS}"
-    role = f", role {identity.role}" if identity.role else ""
-    return f"You are {identity.agent}{role}. {INSTRUCTIONS}"
+class Connection:
+    """The client, the agent and the project. `where`: the store or hub, if it is named."""
+
+    def __init__(self, agent: "AgentSession", where: str | None) -> None:
+        self.agent, self.where = agent, where
+        self.is_project_known = where is not None or enter_project()
+        self.protocol = StdioProtocol(agent.greet, wants_roots=not self.is_project_known)
+        self.wire = Wire()
+
+    def handshake(self) -> list[bytes] | None:
+        """Answer what needs no bus. The lines from the first other one on, or none after a silence; None: the end."""
+        has_answered = False
+        while not (has_answered and self.wire.is_silent(SILENCE_SECONDS)):
+            lines = self.wire.read()
+            if lines is None:
+                return None
+            for number, line in enumerate(lines):
+                action = self.protocol.receive(line)
+                if isinstance(action, Call):
+                    return lines[number:]
+                self.answer(action)
+                has_answered = has_answered or isinstance(action, str)
+        return []
+
+    def answer(self, action: str | Cancellation | Roots | None) -> None:
+        if isinstance(action, str):
+            self.wire.write(action)
+        elif isinstance(action, Roots) and not self.is_project_known:
+            self.is_project_known = any(map(_enter_uri, action.uris))
 
 
-async def serve_both_eras(server: Server[Any], read: Any, write: Any) -> None:
-    """Serve handshake and 2026-07-28 requests side by side until a tool call decides for one of them.
+# --- project ----------------------------------------------------------------------------------------------------------
 
-    The SDK lets the first request decide. That locks out a client whose `server/discover` timed out and which falls
-    back to `initialize`.
-    """
-    options, decided, modern = server.create_initialization_options(), False, False
-    async with anyio.create_task_group() as tasks, write:
-        eras = []
-        for _ in range(2):
-            sending, receiving = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            tasks.start_soon(server.run, receiving, write.clone(), options)
-            eras.append(sending)
-        async for item in read:
-            if not decided and isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
-                modern, decided = _is_modern(item.message), item.message.method == "tools/call"
-            await eras[modern].send(item)
-        for sending in eras:
-            sending.close()
+PLUGIN_FILES = (".claude-plugin", ".codex-plugin", "gemini-extension.json", "qwen-extension.json")
+PLUGIN_FOLDERS = tuple(
+    os.path.join(os.sep, client, kind, "")
+    for client in (".claude", ".codex", ".copilot", ".gemini", ".qwen", ".config/opencode")
+    for kind in ("plugins", "extensions", "skills", "installed-plugins")
+)
 
 
-def _is_modern(request: types.JSONRPCRequest) -> bool:
-    meta = (request.params or {}).get("_meta")
-    return request.method != "initialize" and isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+def enter_project() -> bool:
+    """Go to the folder of the project. False: this is the folder of a plugin, and the project is not known."""
+    if not is_plugin_folder(os.getcwd()):
+        return True
+    parent = f"/proc/{os.getppid()}/cwd"  # of the client
+    named = [os.environ.get("CLAUDE_PROJECT_DIR"), os.environ.get("PWD"), parent if os.path.isdir(parent) else None]
+    return any(_enter(os.path.realpath(folder)) for folder in named if folder)
+
+
+def is_plugin_folder(folder: str) -> bool:
+    """Is a plugin installed here? A repository with the files of one is a project in which it is developed."""
+    if any(part in os.path.join(folder, "") for part in PLUGIN_FOLDERS):
+        return True
+    is_marked = any(os.path.exists(os.path.join(folder, name)) for name in PLUGIN_FILES)
+    return is_marked and nearest(folder, GIT) is None
+
+
+def _enter(folder: str) -> bool:
+    if is_plugin_folder(folder):
+        return False
+    try:
+        os.chdir(folder)
+    except OSError:
+        return False
+    return True
+
+
+def _enter_uri(uri: str) -> bool:
+    from urllib.parse import unquote, urlsplit
+
+    parts = urlsplit(uri)
+    return parts.scheme == "file" and _enter(unquote(parts.path))
