@@ -111,8 +111,8 @@ def _container(text: str, start: int, depth: int) -> Node:
         start,
         position + 1,
         values if is_object else list(values.values()),
-        tuple(children),
-        comma,
+        children=tuple(children),
+        comma=comma,
     )
 
 
