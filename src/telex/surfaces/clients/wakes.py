@@ -59,7 +59,8 @@ class Way(NamedTuple):
     name: str
     fits: Callable[[Session], bool]
     deliver: Callable[[Session, WakeText], None]
-    is_typed: bool = False  # into a terminal, where it would answer a question of a busy client
+    needs_idle: bool = False  # it would interrupt a busy client, or answer its question
+    is_idle: Callable[[Session], bool] | None = None  # asks the client; None: the state that hooks have written
 
 
 def claude_socket(session: Session, text: WakeText) -> None:
@@ -104,14 +105,29 @@ def codex_control_path() -> str:
 def codex_control_socket(session: Session, text: WakeText) -> None:
     """The daemon behind Codex's terminal: `turn/start` begins a turn in the visible session. The interface is
     experimental."""
+    content = [{"type": "text", "text": "\n".join(text.lines)}]
+    _ask_codex("turn/start", {"threadId": session.id, "input": content})
+
+
+def is_codex_idle(session: Session) -> bool:
+    """A turn that is started in a busy thread interrupts it."""
+    try:
+        answer = _ask_codex("thread/read", {"threadId": session.id})
+    except WakeError:
+        return session.state == sessions.IDLE
+    thread = answer.get("thread") if isinstance(answer, dict) else None
+    status = thread.get("status") if isinstance(thread, dict) else None
+    return isinstance(status, dict) and status.get("type") == "idle"
+
+
+def _ask_codex(method: str, params: dict[str, Any]) -> Any:
     from telex.surfaces.clients.control_socket import ControlSocket
 
-    content = [{"type": "text", "text": "\n".join(text.lines)}]
     try:
         with ControlSocket(codex_control_path(), WAY_SECONDS) as control:
             control.request("initialize", {"clientInfo": {"name": "telex", "title": "Telex", "version": "1"}})
             control.notify("initialized")
-            control.request("turn/start", {"threadId": session.id, "input": content})
+            return control.request(method, params)
     except OSError as error:
         raise WakeError(f"Codex's control socket: {error.strerror or error}") from error
 
@@ -176,8 +192,10 @@ CODEX_SOCKET = Way(
     "codex-socket",
     lambda session: session.client == "codex" and os.path.exists(codex_control_path()),
     codex_control_socket,
+    needs_idle=True,
+    is_idle=is_codex_idle,
 )
-TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane), tmux_keys, is_typed=True)
+TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane), tmux_keys, needs_idle=True)
 WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, TMUX_KEYS)  # the best first
 
 
@@ -223,7 +241,7 @@ class Waker:
         folder: str,
         session: Session,
         *,
-        ways: Sequence[Way] = WAYS,
+        ways: Sequence[Way] | None = None,
         runtime: Runtime = BLOCKING,
         by: str | None = None,
         now: Callable[[], float] = time.time,
@@ -231,7 +249,7 @@ class Waker:
         """`folder`: of the sessions, see `sessions.folder_of`. `by`: who wakes; the agent itself if not given."""
         self._by = by or session.agent
         self._bus, self._folder, self._session = bus, folder, session
-        self._ways, self._runtime, self._now = ways, runtime, now
+        self._ways, self._runtime, self._now = WAYS if ways is None else ways, runtime, now
         self.is_stopped = False
 
     async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
@@ -254,10 +272,10 @@ class Waker:
         session = self._load()
         if session is None:
             return None, None
-        wake = await self._bus.wake(session.agent, by=self._by, told=session.told)
+        wake = await self._wake(session.agent, told=session.told)
         if wake.stage != "due":
             return WakeResult(wake), LOOK_SECONDS
-        ways = self._usable(session)
+        ways = await self._usable(session)
         if not ways:
             return WakeResult(wake), BUSY_SECONDS
         left = LOOK_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
@@ -265,16 +283,20 @@ class Waker:
             return WakeResult(wake), min(left, LOOK_SECONDS)
         return await self.deliver(session, ways), BUSY_SECONDS
 
+    async def _wake(self, agent: str, **step: Any) -> "Wake":
+        session = f"{self._session.client}:{self._session.id}"
+        return await self._bus.wake(agent, by=self._by, session=session, **step)
+
     async def wake_now(self, *, force: bool = False) -> WakeResult:
         """Deliver a wake at the wish of a person. `force`: also while the session is busy, during quiet hours, and for
         messages that it was told of."""
         session = self._load() or self._session
         told = 0 if force else session.told
-        ways = self._usable(session, may_be_busy=force)
+        ways = await self._usable(session, may_be_busy=force)
         if ways:
             return await self.deliver(session, ways, force=force)
-        wake = await self._bus.wake(session.agent, by=self._by, told=told, force=force)
-        is_busy = session.state == sessions.BUSY and any(way.fits(session) for way in self._ways)
+        wake = await self._wake(session.agent, told=told, force=force)
+        is_busy = any(way.fits(session) for way in self._ways)
         return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
 
     async def deliver(self, session: Session, ways: Sequence[Way], *, force: bool = False) -> WakeResult:
@@ -283,7 +305,7 @@ class Waker:
         agent, wake = session.agent, None
         for way in ways:
             is_forced = force or bool(failures)  # the next way need not wait for the retry of the one before
-            wake = await self._bus.wake(agent, by=self._by, told=session.told, way=way.name, force=is_forced)
+            wake = await self._wake(agent, told=session.told, way=way.name, force=is_forced)
             if not wake.claimed:
                 return WakeResult(wake, None, tuple(failures))
             failure = await self._attempt(way, session, wake, force=force)
@@ -291,11 +313,11 @@ class Waker:
                 return WakeResult(wake, way.name, tuple(failures))
             failures.append(failure)
             told = 0 if force else self._told(session)
-            wake = await self._bus.wake(agent, by=self._by, told=told, way=way.name, failed=failure)
+            wake = await self._wake(agent, told=told, way=way.name, failed=failure)
             if wake.stage != "due":  # the session was told meanwhile
                 break
         if wake is None:
-            wake = await self._bus.wake(agent, by=self._by, told=0 if force else session.told)
+            wake = await self._wake(agent, told=0 if force else session.told)
         return WakeResult(wake, None, tuple(failures))
 
     async def _attempt(self, way: Way, session: Session, wake: "Wake", *, force: bool) -> str | None:
@@ -316,12 +338,19 @@ class Waker:
         messages = [message for delivery, message in waiting if delivery.state == "stored"]
         return wake_text(agent, wake.unread, [message for message in messages if message.seq <= wake.newest])
 
-    def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
-        """The ways into the session as it is now. Nothing is typed into a busy one, which may show a question."""
-        is_idle = session.state == sessions.IDLE
+    async def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
+        """The ways into the session as it is now."""
         may_be_busy = may_be_busy or self._now() - session.seen_at > STALE_SECONDS
-        fitting = [way for way in self._ways if way.fits(session)]
-        return [way for way in fitting if is_idle or (may_be_busy and not way.is_typed)]
+        usable = []
+        for way in self._ways:
+            if not way.fits(session):
+                continue
+            is_idle = session.state == sessions.IDLE
+            if way.is_idle is not None:
+                is_idle = await self._runtime.call(way.is_idle, session)
+            if is_idle or (may_be_busy and not way.needs_idle):
+                usable.append(way)
+        return usable
 
     def _load(self) -> Session | None:
         session = sessions.load(self._folder, self._session.client, self._session.id)
@@ -361,7 +390,7 @@ def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> 
     from telex.connection import connect
 
     texts: list[str] = []
-    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), is_typed=True)
+    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), needs_idle=True)
     with connect(store) as bus:
         run_sync(Waker(bus.awaitable, folder, session, ways=(way,)).run(once=True, seconds=seconds))
     return texts[0] if texts else ""
