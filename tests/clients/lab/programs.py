@@ -65,6 +65,9 @@ approval_policy = "never"
 sandbox_mode = "workspace-write"
 check_for_update_on_startup = false
 
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+
 [analytics]
 enabled = false
 
@@ -155,7 +158,7 @@ CLIENTS = {
             configure=configure_codex,
             write=lambda path, content: ToolCall("apply_patch", patch=patch(path, content)),
             write_arguments=("-m", "gpt-5.5"),  # with a model that it does not know it offers no apply_patch
-            ready="Ask Codex to do",
+            ready=r"gpt-\S+ \w+ · ",
             agrees=(("Hooks need review", "2"),),
         ),
         LabClient(
