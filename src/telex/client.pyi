@@ -8,7 +8,7 @@ from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
 from telex.model.work import Escalation, ShutdownReport, Stall
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt, Wake
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 VERBS: dict[str, Any]
@@ -89,6 +89,16 @@ class SyncBus:
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
     ) -> Member | Finding: ...
     def leave(self, name: str) -> int: ...
+    def wake(
+        self,
+        agent: str,
+        *,
+        by: str | None = None,
+        told: int = 0,
+        way: str | None = None,
+        failed: str | None = None,
+        force: bool = False,
+    ) -> Wake: ...
     def shut_down(
         self,
         *,

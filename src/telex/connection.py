@@ -112,8 +112,9 @@ def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_
 
 
 @contextmanager
-def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
-    """The part of a bus that a guard needs: it starts in half the time, and runs for every written file."""
+def gate(where: str | None, settings: Settings, *, close: bool = True) -> "Iterator[WriteGuard]":
+    """The part of a bus that a guard needs: it starts in half the time, and runs for every written file. A process that
+    ends at once need not `close` the store, which would rewrite its log."""
     from telex.bus.context import TeamState, default_roles
     from telex.bus.guard import WriteGuard
 
@@ -130,7 +131,8 @@ def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
     try:
         yield WriteGuard(store, clock, team, dialects, settings.limits)
     finally:
-        run_sync(store.close())
+        if close:
+            run_sync(store.close())
 
 
 def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:

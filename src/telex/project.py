@@ -6,10 +6,13 @@ and `telex check` imports this and not `config`.
 """
 
 import os
-from collections.abc import Callable, Iterator
 from itertools import islice
 
 from telex.model.named_tuple import NamedTuple
+
+TYPE_CHECKING = False  # the import of typing or collections would cost a hook more than its work
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 SETTINGS = "telex.toml"
 VARIABLE = "TELEX_CONFIG"  # path of the settings
@@ -17,6 +20,7 @@ GIT = ".git"  # a folder; a file in a linked work tree and in a submodule
 STORE_FOLDER = ".telex"
 FOLDERS_MAX = 50_000  # searched for stray stores
 _BYTES_MAX = 8_192  # of a file that names another
+_KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 
 
 class WorkTree(NamedTuple):
@@ -108,7 +112,7 @@ def root_of(folder: str) -> str:
     return beside if beside is not None and is_inside(beside, tree.top) else tree.top
 
 
-def nearest(folder: str, mark: str, exists: Callable[[str], bool] = os.path.lexists) -> str | None:
+def nearest(folder: str, mark: str, exists: "Callable[[str], bool]" = os.path.lexists) -> str | None:
     """The folder, or the nearest one above it, that has an entry of this name."""
     while not exists(os.path.join(folder, mark)):
         above = os.path.dirname(folder)
@@ -128,7 +132,7 @@ def stray_stores(folder: str, file: str) -> list[str]:
     return [store for store, path in stores.items() if os.path.isfile(store) and not _is_used(path)]
 
 
-def _folders(top: str) -> Iterator[str]:
+def _folders(top: str) -> "Iterator[str]":
     for path, names, _ in os.walk(top):
         names[:] = [name for name in names if not name.startswith(".") and name != "node_modules"]
         yield path
@@ -177,3 +181,55 @@ def _is_same(path: str, other: str) -> bool:
         return os.path.samefile(path, other)
     except OSError:
         return False
+
+
+# --- files of a project -----------------------------------------------------------------------------------------------
+def from_root(path: str, folder: str, root: str) -> str:
+    """A path given in a folder of the project, relative to the project's root. One outside stays as it is: the guard
+    refuses it."""
+    if os.path.isabs(path):
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        for absolute, base in ((path, root), (real, os.path.realpath(root))):
+            if is_inside(absolute, base):
+                return absolute[len(base.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+    here = os.path.relpath(folder, root).replace(os.sep, "/")
+    return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
+
+
+class LinkResolver:
+    """Follows symbolic links of a project. The folder of a path is resolved once."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.realpath(root)
+        self._folders: dict[str, str | None] = {"": ""}
+
+    def leads_to(self, path: str) -> str | None:
+        """Target of a normal path, relative to the project's root; None when it is outside."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        above = ""
+        for part in folder.split("/") if folder not in self._folders else ():
+            inner = f"{above}/{part}" if above else part
+            if inner not in self._folders:
+                self._folders[inner] = self._resolve(above, part, inner)
+            above = inner
+        return self._resolve(folder, name, path.rstrip("/"))
+
+    def _resolve(self, folder: str, name: str, path: str) -> str | None:
+        """Target of a name in a folder that is resolved."""
+        target = self._folders[folder]
+        if target is None:
+            return None
+        return self._target(path) if self._is_link(path) else f"{target}/{name}" if target else name
+
+    def _is_link(self, path: str) -> bool:
+        try:
+            return os.lstat(f"{self._root}/{path}").st_mode & _KIND == _LINK
+        except (OSError, ValueError):  # it does not exist
+            return False
+
+    def _target(self, path: str) -> str | None:
+        target = os.path.realpath(f"{self._root}/{path}")
+        if target == self._root:
+            return ""
+        above = self._root.rstrip(os.sep) + os.sep
+        return target[len(above) :].replace(os.sep, "/") if target.startswith(above) else None

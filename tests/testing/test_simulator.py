@@ -10,7 +10,7 @@ from telex.testing.simulator import SimulationRun, main, run
 
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
 # Kinds of events that nobody in a simulated team causes.
-NOT_SIMULATED = {"read", "imported", "returned", "returned-to-sender", "stopped", "forced", "dissolved"}
+NOT_SIMULATED = {"imported", "returned", "returned-to-sender", "stopped", "forced", "dissolved"}
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",
@@ -28,6 +28,8 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
     "other-bytes": "with other bytes",
     "two-hands": "two leases at once",
     "no-lease-expiry": "but its lease expired",
+    "two-wakes": "was due, then due",
+    "late-wakes": "which was read before",
 }
 
 

@@ -37,6 +37,7 @@ from telex.work.snapshots import LONG, decode_snapshot, encode_snapshot
 from telex.work.view import WorkMessage, work_message_from_log
 
 if TYPE_CHECKING:
+    from telex.delivery.wakes import WakeState
     from telex.validation.check import CheckPolicy
 
 T = TypeVar("T")
@@ -453,6 +454,7 @@ class BusContext:
         self.returned_at: dict[str, float] = {}  # members that stopped, and when: their messages were returned
         self.next_maintenance = 0.0  # when this bus next handles timeouts
         self.next_store_maintenance = 0.0  # when it next helps the store with its maintenance
+        self.wakes: tuple[int, Mapping[str, WakeState]] = (0, {})  # of each agent, as of this event
         self._seen: dict[str, float] = {}
         self._roster_version: int | None = None
 

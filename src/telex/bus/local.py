@@ -14,7 +14,7 @@ from telex.bus.send import Raw, Sender, as_bytes
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt, Wake
 from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
     EVERYTHING,
@@ -30,12 +30,12 @@ from telex.ports.store import (
 from telex.validation.check import STRICT, CheckPolicy
 
 if TYPE_CHECKING:
-    from telex.bus import approve, escalate, guard, maintenance, notify, queries, receive, render, shutdown, stall
+    from telex.bus import approve, escalate, guard, maintenance, notify, queries, receive, render, shutdown, stall, wake
     from telex.model.contracts import PathVerdict
     from telex.model.work import Escalation, ShutdownReport, Stall
     from telex.work import reducer
 else:
-    _VERBS = "approve escalate guard maintenance notify queries receive render shutdown stall"
+    _VERBS = "approve escalate guard maintenance notify queries receive render shutdown stall wake"
     globals().update({name: LazyModule(f"telex.bus.{name}") for name in _VERBS.split()})
     reducer = LazyModule("telex.work.reducer")
 
@@ -241,6 +241,19 @@ class LocalBus:
         withdrawn = await maintenance.leave(self._context, name)
         self._nudge()
         return withdrawn
+
+    async def wake(
+        self,
+        agent: str,
+        *,
+        by: str | None = None,
+        told: int = 0,
+        way: str | None = None,
+        failed: str | None = None,
+        force: bool = False,
+    ) -> Wake:
+        request = wake.WakeRequest(agent, by, told, way, failed=failed, force=force)
+        return await wake.wake(self._context, request)
 
     async def shut_down(
         self,

@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     members: tuple[Member, ...] = ()  # any at all close the team
     store_path: str | None = None  # absolute, or `memory:`, or the address of a hub
     durable: bool = True  # False: a power cut may lose stored messages
+    hooks_guard: str = "deny"  # or ask, or off: for a write outside the contracts, in hooks of coding tools
     limits: Limits = LIMITS
     task_states: "TaskStateMachine | None" = None  # None: the built-in ones
     hub: "HubLimits | None" = None  # None: the defaults

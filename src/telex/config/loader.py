@@ -8,6 +8,7 @@ from telex.config import HUBS, MEMORY, SQLITE, Settings, seen, text_of
 from telex.config.settings import (
     DURABILITIES,
     EVIDENCES,
+    GUARDS,
     HUB_BOUNDS,
     LIMIT_BOUNDS,
     SEVERITIES,
@@ -67,6 +68,7 @@ def read(path: str, text: str) -> Settings:
         {
             "team": Key(lambda value: _team(value, folder), default={}),
             "store": Key(lambda value: _store(value, folder), default={}),
+            "hooks": Key(_hooks, default={}),
             "limits": Key(_limits, default=LIMITS),
             "hub": Key(_hub),
             "task_states": Key(_task_states),
@@ -74,7 +76,7 @@ def read(path: str, text: str) -> Settings:
     )
     if document.flaws:
         raise SettingsError("\n".join(show(flaw) for flaw in document.in_order()))
-    settings = Settings(source=path)._replace(**sections.pop("team"), **sections.pop("store"))
+    settings = Settings(source=path)._replace(**sections.pop("team"), **sections.pop("store"), **sections.pop("hooks"))
     return settings._replace(**sections)
 
 
@@ -208,6 +210,11 @@ def _store_path(value: TomlValue, folder: str) -> str | None:
 
 def _absolute(path: str, folder: str) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path.removeprefix(SQLITE))))
+
+
+def _hooks(value: TomlValue) -> dict[str, Any]:
+    hooks = value.read({"guard": Key(one_of(*GUARDS), default=Settings().hooks_guard)})
+    return {"hooks_guard": hooks["guard"]}
 
 
 def _limits(value: TomlValue) -> Limits:

@@ -8,6 +8,7 @@ from telex.model.named_tuple import NamedTuple
 SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
 EVIDENCES = ("mark", "refuse", "off")
 DURABILITIES = ("full", "normal")
+GUARDS = ("deny", "ask", "off")
 
 
 class Setting(NamedTuple):
@@ -83,6 +84,15 @@ STORE: dict[str, Setting] = {
         '"full"',
     ),
 }
+HOOKS: dict[str, Setting] = {
+    "guard": Setting(
+        "`deny`, `ask`, `off`",
+        "`deny`",
+        "What a hook of a coding tool does with a write that no contract of the agent allows: deny it, leave the"
+        " decision to the person where the tool can ask, or nothing.",
+        '"deny"',
+    ),
+}
 TASK_STATES: dict[str, Setting] = {
     "first": Setting("a state", "needed", "Initial state of a task.", '"todo"'),
     "assigned": Setting("a state", "needed", "State after its TASK_ASSIGNMENT.", '"doing"'),
@@ -135,6 +145,15 @@ LIMIT_BOUNDS: dict[str, ValueBounds] = {
     "reason_characters_max": ValueBounds(80, 100_000, "Maximum length of a stored reason."),
     "inbox_max": ValueBounds(1, 10_000_000, "Maximum number of messages in one inbox."),
     "receive_max": ValueBounds(1, 100_000, "Maximum number of messages that one call leases."),
+    "wake_grace_seconds": ValueBounds(0, 3_600, "Time from a message to the wake of an idle agent."),
+    "wake_seen_seconds": ValueBounds(
+        1, _DAY, "Time after which a wake without a reaction is withdrawn; a later message then wakes the agent again."
+    ),
+    "wakes_per_hour_max": ValueBounds(0, 3_600, "Maximum number of wakes of one agent in an hour; 0: none is woken."),
+    "wake_quiet_from_hour": ValueBounds(
+        0, 24, "Hour of local time from which no agent is woken, such as 22 or 22.5; no quiet hours if both are equal."
+    ),
+    "wake_quiet_until_hour": ValueBounds(0, 24, "Hour of local time until which no agent is woken."),
     "hub_connect_seconds": ValueBounds(0.1, 600, "Timeout for a connection to a hub that has not answered yet."),
     "hub_retry_seconds": ValueBounds(
         0, 3_600, "How long a client retries while a hub that has answered before is away, as in a restart."
@@ -181,6 +200,7 @@ def example() -> str:
         "# Declaring any member closes the team: no other agent can send or receive.\n"
         "# [team.members.ada]\n" + _lines(MEMBER),
         "[store]\n" + _lines(STORE),
+        "[hooks]\n" + _lines(HOOKS),
         "[limits]\n" + _limit_lines(LIMIT_BOUNDS, LIMITS),
         "# Limits of a hub for its clients.\n[hub]\n" + _limit_lines(HUB_BOUNDS, HUB_LIMITS),
         "# Your own states for build-flow tasks, in place of the built-in ones.\n"

@@ -27,6 +27,12 @@ class Limits(NamedTuple):
     inbox_max: int = 10_000  # waiting messages; then sends are refused
     receive_max: int = 1_000  # messages in one call
 
+    wake_grace_seconds: float = 1.0  # an agent that is about to read its inbox is not woken
+    wake_seen_seconds: float = 600.0  # without a reaction, a wake is withdrawn and another may follow
+    wakes_per_hour_max: int = 30  # of one agent; each costs it a turn
+    wake_quiet_from_hour: float = 0.0  # local time; the same hour twice: no quiet hours
+    wake_quiet_until_hour: float = 0.0
+
     hub_connect_seconds: float = 5.0  # timeout of a connection
     hub_retry_seconds: float = 60.0  # how long a client retries while a hub restarts
 

@@ -43,6 +43,10 @@ KINDS: dict[str, str] = {
     "withdrawn": "a waiting message was withdrawn, since its recipient has left",
     "conversation-idle": "no message was sent in this conversation for `conversation_seconds`",
     "returned-to-sender": "a waiting message was withdrawn, since its recipient has shut down; the sender was notified",
+    "wake-due": "an agent has unread messages and is to be woken; or the delivery of its wake failed, and is repeated",
+    "wake-delivered": "the wake was delivered to the agent's session",
+    "wake-seen": "the agent looked into its inbox after the wake",
+    "wake-withdrawn": "the messages of a wake were read before its delivery, or the agent did not react to it in time",
     "joined": "an agent joined the team",
     "left": "an agent left the team",
     "stopped": "an agent agreed to shut down: it sends and receives no more messages",
@@ -51,6 +55,7 @@ KINDS: dict[str, str] = {
 }
 COMING_AND_GOING = ("joined", "left", "stopped", "forced")  # kinds that change a membership
 BRINGING = ("accepted", "refused", "imported")  # kinds that store a message; their number is the message's
+WAKING = ("wake-due", "wake-delivered", "wake-seen", "wake-withdrawn")  # kinds that change a wake; inbox: the agent
 ELSEWHERE = ("imported", "refused")  # kinds whose time may be that of another log
 
 

@@ -67,6 +67,19 @@ class Presence(NamedTuple):
     oldest_at: float | None  # of what is open in its inbox
 
 
+class Wake(NamedTuple):
+    """The wake of an agent: that it has unread messages is delivered to its session."""
+
+    agent: str
+    stage: str  # none, due, delivered, seen or withdrawn
+    number: int = 0  # of the event that made it due; 0: there was none
+    unread: int = 0  # messages that neither the session nor an earlier wake has told of; at most 201 are counted
+    newest: int = 0  # the number of the newest of them
+    deliver_at: float | None = None  # of a due wake: the earliest delivery; None: not before a setting changes
+    reason: str = ""  # why a due wake waits, or the last delivery failed
+    claimed: bool = False  # this call made it delivered: the caller delivers it now
+
+
 class Bus(Protocol):
     async def send(
         self,
@@ -221,6 +234,25 @@ class Bus(Protocol):
 
     async def leave(self, name: str) -> int:
         """Remove an agent from the team; withdraw its messages and notify their senders. The number withdrawn."""
+
+    async def wake(
+        self,
+        agent: str,
+        *,
+        by: str | None = None,
+        told: int = 0,
+        way: str | None = None,
+        failed: str | None = None,
+        force: bool = False,
+    ) -> Wake:
+        """Bring the wake of an agent up to date: due if it has unread messages after number `told`, withdrawn if they
+        were read, seen if it has looked into its inbox. With `way`, a due wake becomes delivered, if it may be now:
+        then `claimed` is true, and the caller delivers it, or reports with `failed` why it could not. `force` ignores
+        grace, quiet hours, budget and `told`. At most one wake of an agent is due or delivered at a time.
+
+        Raises:
+            NotAMember: no agent of that name can be in the team.
+        """
 
     async def shut_down(
         self,

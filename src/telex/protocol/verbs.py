@@ -59,6 +59,7 @@ VERBS: dict[str, Verb] = {
         Verb("approve", "POST", "/approve", "agent", "agent", "json", created=True, group="the work"),
         Verb("roster", "GET", "/roster", "reader", changes=False, group="the team"),
         Verb("join", "POST", "/join", "agent", "name", "json", group="the team", by="by"),
+        Verb("wake", "POST", "/wake", "agent", "agent", "json", group="the team", by="by"),
         Verb("leave", "POST", "/leave", "agent", "name", "json", group="the team"),
         Verb("shut_down", "POST", "/shut_down", "operator", "agent", "json", group="the team"),
         Verb("dead_letters", "GET", "/dead", "reader", changes=False, group="dead letters"),

@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from telex.model.message import Delivery, Event, Lease, NewMessage
+from telex.model.message import STATES, WAKING, Delivery, Event, Lease, NewMessage
 from telex.model.text import digest_of
 from telex.ports.store import (
     DeliveryQuery,
     EarlierMessage,
+    EventQuery,
     LeaseRequest,
     Settlement,
     SettleResult,
@@ -252,6 +253,36 @@ class NoLeaseExpiry(FaultyStore):
         return await self.inner.read(lambda reads: query(_NoLeaseExpiry(cast(Transaction, reads)), *args, **kwargs))
 
 
+class _NoWakes(FaultyTransaction):
+    def events(self, query: EventQuery) -> list[Event]:
+        events: list[Event] = [] if query.filters.kinds == WAKING else self.tx.events(query)
+        return events
+
+
+class TwoWakes(FaultyStore):
+    """Hides the wakes of other processes from a decision."""
+
+    def faulty(self, tx: Transaction) -> Any:
+        return _NoWakes(tx)
+
+    async def read(self, query: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        return await self.inner.read(lambda reads: query(_NoWakes(cast(Transaction, reads)), *args, **kwargs))
+
+
+class _AllUnread(FaultyTransaction):
+    def deliveries(self, query: DeliveryQuery) -> list[Delivery]:
+        is_unread = query.order == "newest" and tuple(query.states) == ("stored",)
+        deliveries: list[Delivery] = self.tx.deliveries(query._replace(states=STATES) if is_unread else query)
+        return [delivery._replace(due_at=0.0) for delivery in deliveries] if is_unread else deliveries
+
+
+class LateWakes(FaultyStore):
+    """Takes messages that were read for unread when a wake is delivered."""
+
+    def faulty(self, tx: Transaction) -> Any:
+        return _AllUnread(tx)
+
+
 BUGS: dict[str, type[FaultyStore]] = {
     "no-fencing": NoFencing,
     "no-late-acks": NoLateAcks,
@@ -268,6 +299,8 @@ BUGS: dict[str, type[FaultyStore]] = {
     "other-bytes": OtherBytes,
     "two-hands": TwoHands,
     "no-lease-expiry": NoLeaseExpiry,
+    "two-wakes": TwoWakes,
+    "late-wakes": LateWakes,
 }
 
 

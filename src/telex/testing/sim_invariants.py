@@ -8,11 +8,12 @@ and every lease out of order, and compares it with the store and with what the a
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from telex.delivery.wakes import STAGES, WAKE_MOVES, WakeStage
 from telex.model.limits import Limits
 from telex.model.message import MOVES, Delivery, Event, Lease, Message, State
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
-from telex.ports.bus import Receipt
+from telex.ports.bus import Receipt, Wake
 from telex.ports.store import Query, Store, deliveries_of, events_with_messages
 from telex.testing import EPOCH
 
@@ -90,6 +91,11 @@ class SendObserver:
         if picked:
             self.picked.add((delivery, fence))
 
+    def woken(self, at: float, wake: Wake, way: str | None) -> None:
+        self.note(at, f"wake of {wake.agent}: {wake.stage}, {wake.unread} unread{' by ' + way if way else ''}")
+        if wake.claimed and (way is None or not wake.unread):
+            self.wrong(f"a wake of {wake.agent} was delivered without {'a way' if way is None else 'anything unread'}")
+
     def _holds(self, lease: Lease, at: float, how: str) -> bool:
         """Whether this is the newest lease, and not settled. An expired lease cannot be extended."""
         fence, until = self._running[lease.delivery]
@@ -139,6 +145,7 @@ async def check(store: Store, witness: SendObserver, limits: Limits, readers: se
     log = LogCheck(events, messages, deliveries, witness, limits)
     log.compare_deliveries(readers, now)
     log.check_complaints()
+    log.check_wakes()
     log.check_losses()
     log.check_duplicates()
     log.check_reports()
@@ -222,6 +229,27 @@ class LogCheck(NamedTuple):
             )
         if delivery.state == "stored" and delivery.inbox in readers:
             self.witness.wrong(f"{message.id} is still in {delivery.inbox}, which was read to the end at {now}")
+
+    def check_wakes(self) -> None:
+        """Wakes move only along WAKE_MOVES, so that never two of one agent are outstanding, and none is delivered for a
+        message that was read or leased before."""
+        stages: dict[str, WakeStage] = defaultdict(lambda: "none")
+        states: dict[int, State] = {}  # of deliveries
+        looked: set[tuple[str | None, int | None]] = set()
+        for event, _ in self.events:
+            if event.delivery is not None and event.kind in BECOMES:
+                states[event.delivery] = BECOMES[event.kind]
+            elif event.kind == "read":
+                looked.add((event.agent, event.message))
+            elif event.kind in STAGES:
+                name, stage = event.inbox or "", STAGES[event.kind]
+                if stage not in WAKE_MOVES[stages[name]]:
+                    self.witness.wrong(f"the wake of {name} was {stages[name]}, then {stage}")
+                stages[name] = stage
+                deliveries = self.deliveries[event.message or 0] if stage == "delivered" else []
+                is_waiting = any(states.get(delivery.seq, "stored") == "stored" for delivery in deliveries)
+                if stage == "delivered" and (not is_waiting or (name, event.message) in looked):
+                    self.witness.wrong(f"{name} was woken for message {event.message}, which was read before")
 
     def check_complaints(self) -> None:
         """A lease ends early only if the request expired, the recipient left, or the message was returned or dead."""

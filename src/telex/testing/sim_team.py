@@ -134,6 +134,7 @@ class SimAgent:
     held: list[Lease] = field(default_factory=list)
     past: list[Lease] = field(default_factory=list)  # tokens of leases that are settled or forgotten
     said: list[SimMessage] = field(default_factory=list)
+    told: int = 0  # number of the newest message that a wake has told it of
 
 
 class SimTeam:
@@ -156,6 +157,8 @@ class SimTeam:
             self.sweep: 3,
             self.leave: 1,
             self.dig: 1,
+            self.wake: 8,
+            self.look: 3,
         }
         if random.random() < CHATTY:
             self.acts[self.chatter] = 6
@@ -327,6 +330,27 @@ class SimTeam:
         """Settle a lease that was settled or lost before."""
         if agent.past:
             self._ack(agent, self.random.choice(agent.past[-8:]))
+
+    # --- wakes ------------------------------------------------------------------------------------------------------
+
+    def wake(self, agent: SimAgent) -> None:
+        """Look after the wake of an agent from any process, and deliver it when it is due; some deliveries fail."""
+        other, told = self.random.choice(self.agents), self.random.choice([0, 0, agent.told])
+        way = self.random.choice([None, "socket", "keys"])
+        force = self.random.random() < 0.1
+        wake = run_sync(agent.bus.wake(other.name, by=agent.name, told=told, way=way, force=force))
+        self.witness.woken(self.now, wake, way)
+        if wake.claimed and self.random.random() < 0.2:
+            failed = run_sync(agent.bus.wake(other.name, by=agent.name, told=told, way=way, failed="no answer"))
+            self.witness.woken(self.now, failed, None)
+        elif wake.claimed:
+            other.told = wake.newest
+
+    def look(self, agent: SimAgent) -> None:
+        """Read a waiting message without leasing it."""
+        for _, message in run_sync(agent.bus.inbox(agent.name, limit=1)):
+            run_sync(agent.bus.read(message.id, agent=agent.name))
+            self.witness.note(self.now, f"{agent.name} looks at {message.id}")
 
     # --- the team ---------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from telex.dialects.schema import PRIORITIES
-from telex.model.message import BRINGING, Event, detail_of, rendered_as
+from telex.model.message import BRINGING, WAKING, Event, detail_of, rendered_as
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
 from telex.ports.bus import MessageHistory
@@ -24,7 +24,7 @@ SIGNS: dict[Tone, str] = {"good": "✓", "wait": "↻", "bad": "✗", "plain": "
 _LEASE_ENDS = frozenset(
     {"acked", "nacked", "lease-expired", "dead", "expired", "withdrawn", "returned-to-sender", "dropped"}
 )
-_HIDDEN = "answered"  # the answer has its own arrow
+_HIDDEN = frozenset({"answered", *WAKING})  # the answer has its own arrow; wakes are not part of the conversation
 _HEADLINES = {
     "duplicate": "sent again, ignored",
     "extended": "asked for more time",
@@ -218,7 +218,7 @@ def _steps(message: TraceMessage, history: MessageHistory) -> Iterator[TraceStep
     leased_at: dict[int, float] = {}
     attempts: dict[int | None, int] = {}
     for event in history.events:
-        if event.kind in BRINGING or event.kind == _HIDDEN:
+        if event.kind in BRINGING or event.kind in _HIDDEN:
             continue
         delivery, held = event.delivery, None
         if event.kind == "leased" and delivery is not None:

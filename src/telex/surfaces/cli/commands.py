@@ -69,9 +69,13 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
     },
     "The team": {"team": CommandInfo("team", "Show the team; join, leave or shut it down.")},
+    "Coding clients": {
+        "init": CommandInfo("init", "Install Telex in Claude Code, Codex, Gemini CLI and others."),
+    },
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
         "token": CommandInfo("token", "Create, list and revoke tokens for the hub."),
+        "hook": CommandInfo("hook", "Answer one event of a coding tool."),
         "mcp": CommandInfo("serve", "Run an MCP server on stdio for one coding agent."),
     },
 }

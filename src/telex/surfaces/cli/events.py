@@ -63,6 +63,8 @@ def _main(event: Event, detail: dict[str, Any], inboxes: Sequence[str]) -> str:
             return f"{agent} by {shown(str(detail.get('by', '?')))}"
         case "dissolved":
             return f"{shown(str(detail.get('team', '?')))} {by}"
+        case "wake-due" | "wake-delivered" | "wake-seen" | "wake-withdrawn":
+            return _wake_text(detail, inbox)
         case "lease-expired":
             return f"held by {agent or inbox}"
         case "reply-overdue" if isinstance(detail.get("climbed_to"), str):
@@ -71,6 +73,12 @@ def _main(event: Event, detail: dict[str, Any], inboxes: Sequence[str]) -> str:
             return f"in the inbox of {inbox}" if inbox else ""
         case _:
             return by
+
+
+def _wake_text(detail: dict[str, Any], inbox: str) -> str:
+    way = f" by {shown(str(detail['way']))}" if "way" in detail else ""
+    unread = f", {detail['unread']} unread" if isinstance(detail.get("unread"), int) and detail["unread"] else ""
+    return f"of {inbox}{way}{unread}" if inbox else ""
 
 
 def reasons(event: Event) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from telex.model.roster import HUMAN
-from telex.project import is_inside, root_of
+from telex.project import LinkResolver, from_root, root_of
 from telex.surfaces.cli.connection import (
     AGENT,
     acting_agent,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from telex.surfaces.cli.guard_git import StagedPaths
     from telex.validation.project_paths import Resolver
 
-_KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 OPTIONS = (
     Option("--as", "NAME", f"agent that writes; {AGENT} if not given"),
     Option("--role", "ROLE", "its role, if the agent has not joined yet"),
@@ -193,55 +192,3 @@ def _how_to_ask(refused: "Sequence[PathVerdict]", options: ParsedOptions, name: 
         f"  telex guard {what} --as {name}{options.repeat('--plan', '--store')} --ask |",
         f"    telex send --as {name} --to {shell_word(receivers[0])}{options.repeat('--store')} --jsonl -",
     ]
-
-
-# --- paths ------------------------------------------------------------------------------------------------------------
-def from_root(path: str, folder: str, root: str) -> str:
-    """A path given in a folder of the project, relative to the project's root. One outside stays as it is: the guard
-    refuses it."""
-    if os.path.isabs(path):
-        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        for absolute, base in ((path, root), (real, os.path.realpath(root))):
-            if is_inside(absolute, base):
-                return absolute[len(base.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-    here = os.path.relpath(folder, root).replace(os.sep, "/")
-    return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
-
-
-class LinkResolver:
-    """Follows symbolic links of a project. The folder of a path is resolved once."""
-
-    def __init__(self, root: str) -> None:
-        self._root = os.path.realpath(root)
-        self._folders: dict[str, str | None] = {"": ""}
-
-    def leads_to(self, path: str) -> str | None:
-        """Target of a normal path, relative to the project's root; None when it is outside."""
-        folder, _, name = path.rstrip("/").rpartition("/")
-        above = ""
-        for part in folder.split("/") if folder not in self._folders else ():
-            inner = f"{above}/{part}" if above else part
-            if inner not in self._folders:
-                self._folders[inner] = self._resolve(above, part, inner)
-            above = inner
-        return self._resolve(folder, name, path.rstrip("/"))
-
-    def _resolve(self, folder: str, name: str, path: str) -> str | None:
-        """Target of a name in a folder that is resolved."""
-        target = self._folders[folder]
-        if target is None:
-            return None
-        return self._target(path) if self._is_link(path) else f"{target}/{name}" if target else name
-
-    def _is_link(self, path: str) -> bool:
-        try:
-            return os.lstat(f"{self._root}/{path}").st_mode & _KIND == _LINK
-        except (OSError, ValueError):  # it does not exist
-            return False
-
-    def _target(self, path: str) -> str | None:
-        target = os.path.realpath(f"{self._root}/{path}")
-        if target == self._root:
-            return ""
-        above = self._root.rstrip(os.sep) + os.sep
-        return target[len(above) :].replace(os.sep, "/") if target.startswith(above) else None

@@ -1,17 +1,18 @@
-"""Entry point of `telex`: `check`, `send` and `guard` go directly to their modules, all other commands to click.
+"""Entry point of `telex`: `check`, `send`, `guard` and `hook` go directly to their modules, other commands to click.
 
-Only this module turns errors into exit codes and handles broken pipes.
+Only this module turns errors into exit codes and handles broken pipes. It imports nothing at the start: a hook runs for
+every tool call of a coding agent, and mostly has nothing to do.
 """
 
 import gc
 import os
 import sys
-from importlib import import_module
 
-from telex.surfaces.cli.output import Screen, wrapped
-from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from telex.surfaces.cli.usage import CommandError
 
-FAST = ("check", "send", "guard")  # run for every message, file and commit
+FAST = ("check", "send", "guard", "hook")  # run for every message, file, commit and tool call
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,13 +21,19 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         gc.disable()  # nothing becomes garbage during the start, so collecting costs time for nothing
         _prepare_streams()
-    code = _code(args)
+    code = _code(args, is_process=argv is None)
     if argv is None and args[:1] and args[0] in FAST:
         _exit_at_once(code)
     return code
 
 
-def _code(args: list[str]) -> int:
+def _code(args: list[str], *, is_process: bool) -> int:
+    if len(args) == 3 and args[0] == "hook" and not any(word.startswith("-") for word in args):
+        from telex.surfaces.clients.hook import run
+
+        return run(args[1], args[2], is_process=is_process)
+    from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
+
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -46,13 +53,17 @@ def _code(args: list[str]) -> int:
 def _run(args: list[str]) -> int:
     if args[:1] == ["help"]:
         args = [*args[1:2], "--help"]
+    from importlib import import_module
+
     is_fast = bool(args) and args[0] in FAST
     module = import_module(f"telex.surfaces.cli.{args[0] if is_fast else 'commands'}")
     code: int = module.run(args[1:] if is_fast else args)
     return code
 
 
-def _report(error: CommandError) -> int:
+def _report(error: "CommandError") -> int:
+    from telex.surfaces.cli.output import Screen, wrapped
+
     screen, name = Screen(sys.stderr), "telex: "
     for line in error.say.split("\n"):
         first, *others = wrapped(line, screen.width, len(name))

@@ -37,7 +37,7 @@ def parse(text: str) -> "Any":
         return parse_all(text)
     text = text.strip(BLANKS)
     try:
-        value, end = make_scanner(_ScannerSettings)(text, 0)
+        value, end = make_scanner(_ScannerSettings)(text, 0)  # type: ignore[arg-type]
     except (StopIteration, RecursionError) as error:
         raise ValueError("no JSON") from error
     if end != len(text):

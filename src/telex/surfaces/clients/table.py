@@ -49,6 +49,7 @@ class Client(NamedTuple):
     session_variable: str = ""  # environment variable with the session id, for child processes
     pid_variable: str = ""  # environment variable with the client's process id
     is_told_mid_turn: bool = True  # text of an after-tool hook reaches the model
+    can_ask: bool = False  # a hook may leave the decision to the person
     wakes_itself: bool = False  # its plugin or daemon can start a turn; others need a socket or a tmux pane
 
     def event_of(self, moment: str) -> str | None:
@@ -65,6 +66,7 @@ CLIENTS: dict[str, Client] = {
         patches={"apply_patch": "command"},
         shells={"Bash": "command"},
         form="claude",
+        can_ask=True,
         session_variable="CLAUDE_CODE_SESSION_ID",
         pid_variable="CLAUDE_PID",
     ),
@@ -103,6 +105,7 @@ CLIENTS: dict[str, Client] = {
         patches={},
         shells={"run_shell_command": "command"},
         form="claude",
+        can_ask=True,
         session_variable="QWEN_CODE_SESSION_ID",
     ),
     "copilot": Client(
@@ -120,6 +123,7 @@ CLIENTS: dict[str, Client] = {
         patches={},
         shells={"bash": "command"},
         form="copilot",
+        can_ask=True,
     ),
     "opencode": Client(
         "opencode",
@@ -132,7 +136,7 @@ CLIENTS: dict[str, Client] = {
             "session.idle": STOP,
             "session.deleted": END,
         },
-        {"write": "filePath", "edit": "filePath"},
+        {"write": "filePath", "edit": "filePath", "multiedit": "filePath"},
         patches={"patch": "patchText", "apply_patch": "patchText"},
         shells={"bash": "command"},
         form="claude",

@@ -17,10 +17,9 @@ from telex.model.limits import Limits
 from telex.model.message import Lease, Message, Rendering
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus, Presence
-from telex.project import root_of
+from telex.project import LinkResolver, from_root, root_of
 from telex.protocol import plain
 from telex.surfaces.cli.check import answer_of
-from telex.surfaces.cli.guard import LinkResolver, from_root
 from telex.surfaces.cli.output import json_line, shown, what
 from telex.surfaces.cli.render import ago, clock_time, marked
 from telex.surfaces.cli.why import story_lines

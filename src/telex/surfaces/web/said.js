@@ -41,6 +41,10 @@ const OF_INBOX = {
   withdrawn: ["withdrawn", "from"],
   "returned-to-sender": ["returned to its sender, since its reader has shut down:", ""],
   "reply-overdue": ["no reply in time", "from"],
+  "wake-due": ["a wake is due", "of"],
+  "wake-delivered": ["a wake was delivered", "to"],
+  "wake-seen": ["a wake was seen", "by"],
+  "wake-withdrawn": ["a wake was withdrawn", "of"],
 };
 
 /** A sentence about an event that brings no message of its own. */
@@ -70,6 +74,8 @@ function restOf(event, detail) {
   if (detail.dialect) words.push(`${[detail.dialect, detail.type].filter(Boolean).join(" ")}`);
   if (typeof detail.attempt === "number" && detail.attempt > 1) words.push(`attempt ${detail.attempt}`);
   if (typeof detail.until === "number") words.push(`until ${clockTime(detail.until)}`);
+  if (typeof detail.way === "string") words.push(`by ${detail.way}`);
+  if (event.kind.startsWith("wake-") && detail.unread) words.push(`${detail.unread} unread`);
   if (typeof detail.reason === "string") words.push(`“${detail.reason}”`);
   if (typeof detail.next === "number") words.push(`again at ${clockTime(detail.next)}`);
   if (typeof detail.climbed_to === "string") words.push(`escalated to ${detail.climbed_to}`);
