@@ -16,7 +16,7 @@ CONTRACT = ROOT / "samples/vbw-typed/1-plan.json"  # allows src/auth/, not src/m
 BODY = "Please look at the build: it is red since noon."
 BLOCKER = {"type": "dev_blocker", "task": "1-1"}
 FIXED = {**BLOCKER, "plan_id": "1", "blocker": "There is no table.", "needs": "1-0"}
-QUIET = '[limits]\nwake_quiet = "00:00-24:00"\n'
+QUIET = "[limits]\nwake_quiet_from_hour = 0\nwake_quiet_until_hour = 24\n"
 IDLE_SECONDS = 3  # after the last request of a turn the session is idle
 QUIET_SECONDS = 4  # for which a session in quiet hours has to stay idle
 TURN_SECONDS_MAX = 45
@@ -77,6 +77,8 @@ def turn(room: ClientRoom) -> list[Check]:
     """Unread mail at the start and between tool calls; a write outside the contract and one inside it."""
     room.telex("send", "--as", "lead", "--to", room.agent, str(CONTRACT))
     room.send("start-1", "Before you begin.")
+    for folder in ("src/mail", "src/auth"):
+        (room.lab.project / folder).mkdir(parents=True)
     outside, inside = (str(room.lab.project / path) for path in ("src/mail/x.py", "src/auth/x.py"))
 
     def mail_during_turn(_request: ModelRequest) -> ModelReply:

@@ -23,6 +23,7 @@ class LabHome(NamedTuple):
     home: Path
     project: Path
     address: str
+    programs: Path  # where the clients are installed
 
 
 class LabClient(NamedTuple):
@@ -35,6 +36,7 @@ class LabClient(NamedTuple):
     variables: Callable[[LabHome], dict[str, str]]
     configure: Callable[[LabHome], None]
     write: Callable[[str, str], ToolCall]  # a call that writes a file: path, content
+    companions: tuple[str, ...] = ()  # packages of the same version that it would fetch when it starts
     write_arguments: tuple[str, ...] = ()  # of the client, where it needs more to offer that tool
     ready: str = ""  # text on the screen when it takes a prompt
     agrees: tuple[tuple[str, str], ...] = ()  # questions at start that a person answers, and the keys
@@ -113,7 +115,15 @@ def configure_opencode(lab: LabHome) -> None:
         "small_model": "scripted/fake-model",
         "provider": {"scripted": provider},
     }
-    write_json(lab.home / ".config/opencode/opencode.json", tree)
+    folder = lab.home / ".config/opencode"
+    write_json(folder / "opencode.json", tree)
+    # What opencode installs from npm at the first start with a plugin, and waits for.
+    modules = lab.programs / "opencode/node_modules"
+    version = json.loads((modules / "@opencode-ai/plugin/package.json").read_text())["version"]
+    needs = {"dependencies": {"@opencode-ai/plugin": version}}
+    write_json(folder / "package.json", needs)
+    write_json(folder / "package-lock.json", {"lockfileVersion": 3, "packages": {"": needs}})
+    (folder / "node_modules").symlink_to(modules)
 
 
 def configure_copilot(lab: LabHome) -> None:
@@ -183,6 +193,7 @@ CLIENTS = {
             title="opencode",
             package="opencode-ai",
             version="1.18.33",
+            companions=("@opencode-ai/plugin",),
             headless=("run", "--auto"),
             interactive=("--auto",),
             variables=lambda lab: {
@@ -238,7 +249,8 @@ def install(folder: Path, *, newest: bool = False) -> None:
     """Install Node and the clients from npm, each in a folder of its own. Versions that are there are kept."""
     wanted = {"node": NODE_PACKAGE}
     for client in CLIENTS.values():
-        wanted[client.name] = f"{client.package}@{'latest' if newest else client.version}"
+        version = "latest" if newest else client.version
+        wanted[client.name] = " ".join(f"{package}@{version}" for package in (client.package, *client.companions))
     for name, package in wanted.items():
         installed = folder / name / "installed"
         if not newest and installed.exists() and installed.read_text() == package:
@@ -246,7 +258,7 @@ def install(folder: Path, *, newest: bool = False) -> None:
         (folder / name).mkdir(parents=True, exist_ok=True)
         print(f"npm install {package}", flush=True)
         command = ["npm", "install", "--prefix", str(folder / name), "--no-audit", "--no-fund", "--loglevel=error"]
-        subprocess.run([*command, package], check=True, timeout=INSTALL_SECONDS_MAX)
+        subprocess.run([*command, *package.split()], check=True, timeout=INSTALL_SECONDS_MAX)
         installed.write_text(package)
 
 

@@ -32,7 +32,7 @@ class ClientRoom:
         self.client, self.agent, self.model = client, agent, model
         name = f"{folder.name}-{agent}"
         self.session: ModelSession = model.session(name)
-        self.lab = LabHome(folder / "home", folder / "project", model.address(name))
+        self.lab = LabHome(folder / "home", folder / "project", model.address(name), programs)
         self.lab.home.mkdir(parents=True, exist_ok=True)  # two clients of one person share it
         self.lab.project.mkdir(exist_ok=True)
         self.variables = environment(client, self.lab, search_path(programs, client, TELEX)) | marks()
