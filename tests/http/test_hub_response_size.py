@@ -15,7 +15,8 @@ from telex.model.message import CHANGES
 from telex.ports.bus import Bus
 from telex.surfaces import size_limits
 from telex.surfaces.mcp import tool_calls
-from telex.surfaces.mcp.tool_calls import CallContext, Identity
+from telex.surfaces.mcp.identity import Identity
+from telex.surfaces.mcp.tool_calls import CallContext
 from tests.bus.bus_team import speech_of
 from tests.http.http_kit import QUIET, Asking, Door, hub_test, played, soon
 from tests.proofs import proves

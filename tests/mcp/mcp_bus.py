@@ -17,8 +17,9 @@ from telex.model.message import Delivery, Lease
 from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.protocol import encoded, made
-from telex.surfaces.mcp.server import make_server
-from telex.surfaces.mcp.tool_calls import CallContext, Identity
+from telex.surfaces.mcp.http import make_server
+from telex.surfaces.mcp.identity import Identity
+from telex.surfaces.mcp.tool_calls import CallContext
 
 
 class McpVerbs:
@@ -38,11 +39,11 @@ class McpVerbs:
         return made(kind, tree["answer"] if set(tree) <= {"note", "answer"} else tree)
 
     def _client(self, who: Identity) -> Client:
-        async def context_of(_: Any, __: bool) -> CallContext:
+        async def context_of(_: bool) -> CallContext:
             return CallContext(self._bus, self._settings, lambda: who)
 
         if who not in self._clients:
-            client = Client(make_server(context_of, is_structured=lambda _: True))
+            client = Client(make_server(lambda _: context_of, is_structured=lambda _: True))
             self._clients[who] = self._stack.enter_context(self._portal.wrap_async_context_manager(client))
         return self._clients[who]
 

@@ -22,9 +22,9 @@ from telex.config import Settings
 from telex.connection import connect
 from telex.ports.bus import Bus
 from telex.surfaces.http.tokens import AT_HOME, Caller
-from telex.surfaces.mcp.http import mcp_app
-from telex.surfaces.mcp.server import make_server
-from telex.surfaces.mcp.tool_calls import CallContext, Identity, ProjectFiles
+from telex.surfaces.mcp.http import make_server, mcp_app
+from telex.surfaces.mcp.identity import Identity
+from telex.surfaces.mcp.tool_calls import CallContext, ProjectFiles
 
 TELEX = str(Path(sys.executable).parent / "telex")
 OLD, NEW, PROBED = "legacy", "2026-07-28", "auto"
@@ -162,10 +162,10 @@ async def at_hand(folder: Path | None, era: str = NEW, *, structured: bool = Tru
     async with connect(where, settings=QUICK) as bus, AsyncExitStack() as stack:
 
         async def meet(name: str, role: str | None = None) -> Agent:
-            async def place_of(_: Any, __: bool) -> CallContext:
+            async def context_of(_: bool) -> CallContext:
                 return CallContext(bus, QUICK, lambda: Identity(name, role), ProjectFiles(str(folder)))
 
-            server = make_server(place_of, is_structured=lambda _: structured)
+            server = make_server(lambda _: context_of, is_structured=lambda _: structured)
             return Agent(await stack.enter_async_context(Client(server, mode=era)))
 
         yield meet

@@ -9,9 +9,9 @@ import pytest
 
 from telex.connection import connect
 from telex.generate.prompt import tokens_estimated
-from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
+from telex.surfaces.mcp.tools import TOOLS
 from tests.cli.cli_kit import LACKING, PROGRESS
-from tests.mcp.mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, anyio_backend, at_hand, tokens_of
+from tests.mcp.mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, anyio_backend, at_hand, on_stdio, tokens_of
 from tests.proofs import proves
 
 __all__ = ["anyio_backend"]  # a fixture
@@ -89,9 +89,22 @@ async def test_the_tools_are_few_and_told_in_few_words(
         tools = await listing(await meet("dev"))
         assert [tool["name"] for tool in tools] == list(TOOLS)
         assert len(tools) <= 8
-        tokens = tokens_estimated(tokens_of(tools)) + tokens_estimated(INSTRUCTIONS)
+        tokens = tokens_estimated(tokens_of(tools))
         record_property("mcp listing", f"{tokens} tokens")
-        assert tokens < 1_500
+        assert tokens <= 900
+
+
+@proves("mcp/tokens")
+async def test_results_are_short(tmp_path: Path) -> None:
+    async with on_stdio(tmp_path, NEW, structured=False) as meet:
+        dev, lead = await meet("dev"), await meet("lead")
+        blocker = {"type": "dev_blocker", "task": "1-1"}
+        refused, kept = await dev.send(message=blocker, to="lead"), await dev.send(message="It is red.", to="lead")
+        taken, empty = await lead.wait(seconds=30), await dev.wait(seconds=0)
+        assert refused.text.count("field-missing") == 3
+        sizes = [tokens_estimated(said.text) for said in (refused, kept, empty, taken)]
+        body = tokens_estimated("It is red.")
+        assert [size <= most for size, most in zip(sizes, (120, 40, 30, 150 + body), strict=True)] == [True] * 4, sizes
 
 
 @proves("mcp/listing/page")

@@ -86,9 +86,11 @@ def _look(context: BusContext, reads: Reads, request: WakeRequest, member: Membe
 
 def _states(context: BusContext, reads: Reads) -> Mapping[str, wakes.WakeState]:
     """The wakes of all agents. The log is read on from where the last read outside a transaction ended."""
-    after, states = context.wakes
+    after, known = context.wakes
     events = reads.events(EventQuery(Query(after=after, kinds=WAKING)))
-    states = dict(states) if events else states
+    if not events:
+        return known
+    states = dict(known)
     for event in events:
         if event.inbox is not None:
             states[event.inbox] = wakes.fold(states.get(event.inbox, wakes.WakeState()), event)

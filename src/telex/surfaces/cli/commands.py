@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "nack": CommandInfo("receive", "Nack a message, with a reason: it is retried."),
         "extend": CommandInfo("receive", "Extend the lease of a message."),
         "request": CommandInfo("receive", "Send a message and wait for the reply."),
+        "watch": CommandInfo("run", "Print a line for each new message, without leasing it."),
         "dead": CommandInfo("inbox", "List, retry or drop dead letters."),
     },
     "The log": {
@@ -68,7 +69,11 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "stall": CommandInfo("task", "Show who waits for whom, and how to resolve it."),
         "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
     },
-    "The team": {"team": CommandInfo("team", "Show the team; join, leave or shut it down.")},
+    "The team": {
+        "team": CommandInfo("team", "Show the team; join, leave, start or shut it down."),
+        "run": CommandInfo("run", "Start a coding tool as an agent."),
+        "wake": CommandInfo("run", "Wake the session of an idle agent."),
+    },
     "Coding clients": {
         "init": CommandInfo("init", "Install Telex in Claude Code, Codex, Gemini CLI and others."),
     },
@@ -76,7 +81,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
         "token": CommandInfo("token", "Create, list and revoke tokens for the hub."),
         "hook": CommandInfo("hook", "Answer one event of a coding tool."),
-        "mcp": CommandInfo("serve", "Run an MCP server on stdio for one coding agent."),
+        "mcp": CommandInfo("mcp", "Run an MCP server on stdio for one coding agent."),
     },
 }
 COMMANDS = {name: info for section in SECTIONS.values() for name, info in section.items()}

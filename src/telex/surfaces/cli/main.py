@@ -1,4 +1,4 @@
-"""Entry point of `telex`: `check`, `send`, `guard` and `hook` go directly to their modules, other commands to click.
+"""Entry point of `telex`: the commands in `FAST` go directly to their modules, all others to click.
 
 Only this module turns errors into exit codes and handles broken pipes. It imports nothing at the start: a hook runs for
 every tool call of a coding agent, and mostly has nothing to do.
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telex.surfaces.cli.usage import CommandError
 
-FAST = ("check", "send", "guard", "hook")  # run for every message, file, commit and tool call
+FAST = ("check", "send", "guard", "hook", "mcp")  # run for every message, file, commit, tool call and session
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,9 +16,7 @@ from telex.demo.team import SIGNS, Happening, Scene, Sign
 from telex.model.finding import Finding
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.connection import (
-    AGENT,
     MEMORY,
-    acting_agent,
     enable_gc,
     explained,
     settings_here,
@@ -28,7 +26,6 @@ from telex.surfaces.cli.options import (
     command,
     flag,
     grouped,
-    member_role_option,
     store_option,
     text_option,
 )
@@ -224,60 +221,6 @@ def _demo_team(path: str) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-
-
-# --- mcp --------------------------------------------------------------------------------------------------------------
-
-STORE = "TELEX_STORE"
-
-
-@command(
-    "mcp",
-    [
-        text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", "agent", "agents"),
-        member_role_option,
-        text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477."),
-        flag("--structured", "Add structured content to each result, for programs."),
-        store_option,
-    ],
-)
-def mcp_command(agent: str | None, role: str | None, hub: str | None, structured: bool, store: str | None) -> int:
-    """Run an MCP server on stdio for one coding agent, which starts this command.
-
-    \b
-      claude mcp add telex -- telex mcp --as dev
-      codex mcp add telex -- telex mcp --as dev
-
-    The agent's name is set here; no tool argument can change it. It needs no hub.
-    """
-    if hub and store:
-        raise CommandError("give --hub or --store, not both")
-    if hub is None and (store or os.environ.get(STORE)) == MEMORY:
-        raise CommandError("an in-memory store ends with this command: give a file with --store")
-    where = hub or store
-    try:
-        name = acting_agent(agent, where)
-    except CommandError as error:  # the hub does not answer now; the server starts and reports it
-        sys.stderr.write(f"{error.say}\n")
-        name = None
-    try:
-        import asyncio
-        import signal
-
-        from telex.surfaces.mcp.stdio import serve
-        from telex.surfaces.mcp.tool_calls import Identity
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette", "pydantic"):
-            raise
-        raise CommandError(NEEDS.format("mcp"), FAILED) from error
-    enable_gc()
-    # A thread blocks on stdin, so an interrupt ends the process. The store is not harmed.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.stdin.isatty():
-        sys.stderr.write("telex mcp is started by a coding tool and talks to it on stdio; Ctrl-C ends it\n")
-    with explained():
-        asyncio.run(serve(Identity(name, role) if name else None, where, structured=structured))
-    return DONE
 
 
 # --- demo -------------------------------------------------------------------------------------------------------------

@@ -122,6 +122,23 @@ def leave(name: str, store: str | None, as_json: bool) -> int:
     return print_one({"name": name, "withdrawn": withdrawn}, f"{shown(name)} has left{left}", as_json)
 
 
+@command(
+    "up",
+    [
+        click.argument("file", metavar="[team.toml]", default="team.toml"),
+        text_option("--session", "NAME", "Name of the tmux session; as in the file, or telex, if not given."),
+        flag("--dry-run", "Print the tmux commands and start nothing."),
+        store_option,
+    ],
+    group=team_command,
+)
+def up(file: str, session: str | None, dry_run: bool, store: str | None) -> int:
+    """Start the agents of a team file in tmux panes, with their names, roles and prompts."""
+    from telex.surfaces.cli.run import team_up
+
+    return team_up(file, session=session, dry_run=dry_run, store=store)
+
+
 def _place(store: str | None, settings: "Settings") -> str | None:
     """Declared members are listed before there is a store; none is created for that."""
     try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PAYLOAD_BYTES_MAX = 4 * 1_048_576
 DEADLINE_SECONDS = 1.5
-WAKE_SECONDS, WAKE_POLL_SECONDS = 570.0, 0.5  # Claude ends a background hook after 600 s
+WAKE_SECONDS = 570.0  # Claude ends a background hook after 600 s
 SEEN_SECONDS = 60.0  # how old `seen_at` of a working session may become
 LOG, LOG_BYTES_MAX, LOG_LINE_CHARACTERS_MAX = "hook.log", 65_536, 400
 STORE, STORE_FOLDER, STORE_FILE = "TELEX_STORE", ".telex", "telex.db"
@@ -212,20 +212,15 @@ class HookRun:
 
     def _wake(self) -> HookAnswer:
         """Wait for mail, then end with exit code 2, which starts a turn of an idle session."""
-        import time
+        from telex.surfaces.clients.wakes import wait_for_wake
 
-        session, ends_at, stamp = self.session, time.monotonic() + WAKE_SECONDS, ""
-        while session is not None and session.state != sessions.ENDED and time.monotonic() < ends_at:
-            assert self.store is not None
-            if stamp != (stamp := stamp_of(self.store)):
-                unread = self.mail.unread(session.agent, session.told)
-                if unread.count and self._claim(session, unread):
-                    return HookAnswer(BLOCKED, err="\n".join(self._unread_lines(unread, session)))
-            if self.is_dry:
-                break
-            time.sleep(WAKE_POLL_SECONDS)
-            session = sessions.load(self.folder, session.client, session.id)
-        return NOTHING
+        assert self.store is not None
+        assert self.session is not None
+        if self.is_dry:
+            self.note("waits for mail, and wakes the session when it is idle")
+            return NOTHING
+        text = wait_for_wake(self.store, self.folder, self.session, WAKE_SECONDS)
+        return HookAnswer(BLOCKED, err=text) if text else NOTHING
 
     def _end(self) -> HookAnswer:
         """Return the leases of the session, unless another live session has its name."""

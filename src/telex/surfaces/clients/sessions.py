@@ -28,6 +28,7 @@ ANCESTORS_MAX = 32
 KEPT_SECONDS = 7 * 86_400  # an ended session's file, for its name
 UNSEEN_SECONDS = 3_600  # a session whose process is unknown is live for so long after its last event
 _ID_CHARACTERS_MAX = 100
+_PROVISIONAL = "mcp-"
 _CLOCK_SECONDS = 2.0  # the start of a process is known in ticks since a boot time in whole seconds
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "telex"})
@@ -273,7 +274,8 @@ def is_process(pid: int) -> bool:
 
 def client_process(client: str, environ: "Mapping[str, str]") -> int:
     """Process of the client: as it names itself, or the nearest ancestor that is no shell; 0: unknown."""
-    named = environ.get(CLIENTS[client].pid_variable, "") if CLIENTS[client].pid_variable else ""
+    variable = CLIENTS[client].pid_variable if client in CLIENTS else ""
+    named = environ.get(variable, "") if variable else ""
     if named.isdecimal() and len(named) < 10 and is_process(int(named)):
         return int(named)
     return next((pid for pid, name in _ancestors() if name not in _SHELLS), 0)
@@ -350,6 +352,10 @@ def bind(
         others = _all(descriptor)
         known = next((one for one in others if (one.client, one.id) == (client, session_id)), None)
         others = [one for one in others if one is not known]
+        if known is None and (provisional := _provisional(others, client, origin)) is not None:
+            others.remove(provisional)
+            os.unlink(_file_name(client, provisional.id), dir_fd=descriptor)
+            known = provisional._replace(id=session_id)
         session = known if known is not None else Session(client, session_id, "", started_at=now)
         wanted = _normalised(origin.wanted) or session.wanted
         if known is None or known.wanted != wanted or _is_taken(known.agent, others):
@@ -357,6 +363,22 @@ def bind(
         bound = _refreshed(session, origin, now)
         _write(descriptor, bound)
         return bound
+
+
+def _provisional(others: list[Session], client: str, origin: Origin) -> Session | None:
+    """The session that `telex mcp` has bound for the same process before the client's own id was known."""
+    wanted, id_ = _normalised(origin.wanted), provisional_id(origin.pid)
+    same = [one for one in others if origin.pid and (one.client, one.id) == (client, id_) and is_live(one)]
+    return same[0] if same and (not wanted or wanted == same[0].wanted) else None
+
+
+def provisional_id(pid: int) -> str:
+    """Id of a session of that client process, while the client's own id is not known."""
+    return f"{_PROVISIONAL}{pid}"
+
+
+def is_provisional(session: Session) -> bool:
+    return session.id.startswith(_PROVISIONAL)
 
 
 def _refreshed(session: Session, origin: Origin, now: float) -> Session:
@@ -444,6 +466,11 @@ def of_process(folder: str) -> Session | None:
         if own := [session for session in live if named and (session.client, session.id) == (client, named)]:
             return own[0]
     return None
+
+
+def live_of_process(folder: str, pid: int) -> list[Session]:
+    """Live sessions of this client process, the oldest first."""
+    return [one for one in all_sessions(folder) if one.pid == pid and not one.parent and is_live(one)]
 
 
 def sessions_of(folder: str, agent: str) -> list[Session]:

@@ -9,8 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
+from telex import __version__
 from telex.config import Settings
 from telex.errors import NotAMember
 from telex.model.named_tuple import NamedTuple
@@ -20,10 +26,21 @@ from telex.surfaces.http.asgi import public_text
 from telex.surfaces.http.auth import DIFFERS
 from telex.surfaces.http.tokens import Caller
 from telex.surfaces.http.tokens import caller_of as caller_in_scope
-from telex.surfaces.mcp.server import Context, make_server
-from telex.surfaces.mcp.tool_calls import CallContext, Identity, LeaseRenewal
+from telex.surfaces.mcp.identity import Identity
+from telex.surfaces.mcp.stdio_protocol import CACHE, RequestError
+from telex.surfaces.mcp.tool_calls import (
+    CallContext,
+    ContextOf,
+    LeaseRenewal,
+    Say,
+    call_tool,
+    read_resource,
+    say_all,
+)
+from telex.surfaces.mcp.tools import TOOLS, instructions, listed_resources, listed_tools
 from telex.validation.authorization import normalised
 
+Context = ServerRequestContext[Any, Any]
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 AS, ROLE, STRUCTURED = "as", "role", "structured"  # in the query of the address
@@ -40,7 +57,7 @@ def mcp_app(
     """`caller_of`: the authenticated caller of an ASGI scope."""
     hub_settings, renewal = settings or Settings(), LeaseRenewal()
 
-    async def context_of(context: Context, _: bool) -> CallContext:
+    def context_of(context: Context) -> ContextOf:
         request = context.request
         assert request is not None, "over HTTP every call comes with its request"
         query = request.query_params
@@ -48,7 +65,10 @@ def mcp_app(
         def who() -> Identity:
             return identified(caller_of(request.scope), query.get(AS), query.get(ROLE))
 
-        return CallContext(bus, hub_settings, who, renewal=renewal)
+        async def opened(_: bool) -> CallContext:
+            return CallContext(bus, hub_settings, who, renewal=renewal)
+
+        return opened
 
     def is_structured(context: Context) -> bool:
         return context.request is not None and context.request.query_params.get(STRUCTURED) == "1"
@@ -95,3 +115,54 @@ def _bound(caller: Caller, name: str | None, role: str | None) -> Identity:
         say = f"Leave out {ROLE}={role[:128]}: the token is bound to the role {caller.role}."
         raise NotAMember(say, "role-claim-differs")
     return Identity(caller.agent, caller.role)
+
+
+# --- server of the SDK ------------------------------------------------------------------------------------------------
+
+
+def make_server(
+    context_of: Callable[[Context], ContextOf],
+    say: Say = say_all,
+    is_structured: Callable[[Context], bool] = lambda _: False,
+) -> Server[Any]:
+    """The tools and resources behind the SDK's low-level server: the high-level one configures logging for the whole
+    process and generates its own schemas. `is_structured`: whether a call asks for structured content beside the text.
+    """
+
+    async def list_tools(_: Context, __: Any) -> types.ListToolsResult:
+        return types.ListToolsResult.model_validate({"tools": listed_tools()})
+
+    async def list_resources(_: Context, __: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult.model_validate({"resources": listed_resources(templates=False)})
+
+    async def list_templates(_: Context, __: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult.model_validate({"resourceTemplates": listed_resources(templates=True)})
+
+    async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        given, structured = params.arguments or {}, is_structured(context)
+        result = _sdk_errors(call_tool(params.name, given, context_of(context), say, structured=structured))
+        return types.CallToolResult.model_validate(await result)
+
+    async def read(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        result = _sdk_errors(read_resource(str(params.uri), context_of(context), say))
+        return types.ReadResourceResult.model_validate(await result)
+
+    return Server(
+        "telex",
+        version=__version__,
+        instructions=instructions(),
+        cache_hints={method: CacheHint(ttl_ms=ms, scope="public") for method, (ms, _) in CACHE.items() if ms},
+        get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
+        on_list_tools=list_tools,
+        on_call_tool=call,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read,
+    )
+
+
+async def _sdk_errors(result: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return await result
+    except RequestError as error:
+        raise MCPError(code=error.code, message=error.message, data=error.data) from error

@@ -1,47 +1,64 @@
-"""Tool calls: each maps its arguments to a method of the bus, and the result to text and a tree."""
+"""Tool calls and resources: each maps its arguments to a method of the bus, and the result to text and a tree."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
+from urllib.parse import unquote
 
 from telex.config import Settings
+from telex.dialects.registry import by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.errors import NotFound, StoreError, TelexError
+from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
+from telex.generate.type_view import participants
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease, Message, Rendering
 from telex.model.named_tuple import NamedTuple
+from telex.model.text import nearest
 from telex.ports.bus import Bus, Presence
 from telex.project import LinkResolver, from_root, root_of
 from telex.protocol import plain
+from telex.protocol.arguments import from_tree
+from telex.protocol.verbs import Argument
 from telex.surfaces.cli.check import answer_of
 from telex.surfaces.cli.output import json_line, shown, what
-from telex.surfaces.cli.render import ago, clock_time, marked
-from telex.surfaces.cli.why import story_lines
+from telex.surfaces.cli.render import ago, clock_time, marked, text_of
 from telex.surfaces.mcp import text as results
-from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, InboxItem, ToolResult, finding_text
-from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
+from telex.surfaces.mcp.identity import Identity
+from telex.surfaces.mcp.stdio_protocol import INTERNAL_ERROR, INVALID_PARAMS, RequestError
+from telex.surfaces.mcp.text import (
+    DATA,
+    NOTE,
+    PLAIN,
+    InboxItem,
+    ToolResult,
+    finding_text,
+    fitting,
+    head_of,
+    without_surrogates,
+)
+from telex.surfaces.mcp.tools import INBOX_TOKENS, RESOURCES, TOKENS_MIN, TOOLS, WAIT_SECONDS_MAX, WAIT_TOKENS
 from telex.surfaces.size_limits import LOOK_BYTES, take, within_bytes
 from telex.surfaces.team_check import checked_in_team
+from telex.trace.diagrams import render_tree
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
 
 LOOKED_AT_MAX = 200  # messages of an inbox, or of those requested by id
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
 HELD_SHOWN_MAX = 3
+PROMPT, THREAD = "telex://prompt", "telex://thread/"
+THREAD_TOKENS = 8_000  # of one conversation
+CUT = "cut: {:,} characters left out; inbox with this id shows them"
+LOG = logging.getLogger("telex.mcp")
 Given = Mapping[str, Any]
-
-
-class Identity(NamedTuple):
-    """The caller, as the server is configured; no argument of a tool changes it."""
-
-    agent: str
-    role: str | None = None
 
 
 class ProjectFiles:
@@ -263,6 +280,8 @@ async def ack(context: CallContext, given: Given) -> ToolResult:
 
 
 async def why(context: CallContext, given: Given) -> ToolResult:
+    from telex.surfaces.cli.why import story_lines  # with click, which no other tool needs
+
     stories, now = await context.bus.why(given["id"]), time.time()
     text = "\n\n".join([DATA, *("\n".join(story_lines(story, now, PLAIN, marked)) for story in stories)])
     if len(text) > STORY_CHARACTERS_MAX:
@@ -332,3 +351,135 @@ CALLS: dict[str, Callable[[CallContext, Given], Awaitable[ToolResult]]] = {
     "guard": guard,
     "team": team,
 }
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+# The context of a request, and whether it may create the store; may raise a TelexError.
+ContextOf = Callable[[bool], Awaitable[CallContext]]
+Say = Callable[[TelexError], str]
+
+
+def say_all(error: TelexError) -> str:
+    return error.say
+
+
+async def call_tool(
+    name: str, arguments: dict[str, Any], context_of: ContextOf, say: Say = say_all, *, structured: bool = False
+) -> dict[str, Any]:
+    """The result of `tools/call`. `say`: the text of an error, without paths for remote callers.
+
+    Raises:
+        RequestError: there is no such tool.
+    """
+    result = await _call(name, arguments, context_of, say)
+    # Many clients show their model the structured content in place of the text, which has the marks and the advice.
+    tree = {"structuredContent": without_surrogates(result.tree)} if structured else {}
+    content = [{"type": "text", "text": without_surrogates(result.text)}]
+    return {"content": content, "isError": result.wrong, **tree}
+
+
+async def _call(name: str, arguments: dict[str, Any], context_of: ContextOf, say: Say) -> ToolResult:
+    if name not in TOOLS:
+        meant = nearest(name, TOOLS)
+        choices = f"did you mean {meant}?" if meant else f"there are {', '.join(TOOLS)}."
+        raise RequestError(INVALID_PARAMS, without_surrogates(f"no tool {shown(name[:60])}: {choices}"))
+    wanted = {key: Argument(key, taken.kind, required=taken.required) for key, taken in TOOLS[name].takes.items()}
+    given = from_tree(wanted, arguments)
+    if isinstance(given, list):
+        return results.of_arguments(given)
+    for key, value in given.items():
+        if key != "message" and _has_surrogates(value):
+            return results.of_argument(key, "Rewrite it: it contains a lone surrogate, which is no text.")
+    try:
+        async with asyncio.timeout(results.PATIENCE_SECONDS):
+            context = await context_of(_creates_store(name, given))
+            result = await CALLS[name](context, given)
+            return result if context.notice is None else result._replace(text=f"{context.notice}\n{result.text}")
+    except TimeoutError:
+        return results.of_timeout(name, given.get("id"))
+    except TelexError as error:
+        return results.of_error(error, say(error))
+    except Exception as error:
+        LOG.exception("tool %s failed", name)
+        return results.of_bug(error)
+
+
+def _creates_store(name: str, given: Given) -> bool:
+    return name in ("send", "wait") or (name == "team" and bool(given.get("join") or given.get("reads")))
+
+
+def _has_surrogates(value: Any) -> bool:
+    """No store can hold lone surrogates; only a message may contain them."""
+    texts = value if isinstance(value, tuple) else (value,)
+    return any(not text.isascii() and text != without_surrogates(text) for text in texts if isinstance(text, str))
+
+
+async def read_resource(uri: str, context_of: ContextOf, say: Say = say_all) -> dict[str, Any]:
+    """The result of `resources/read`.
+
+    Raises:
+        RequestError: it cannot be read.
+    """
+    try:
+        text = await _resource(await context_of(False), uri)
+    except TelexError as error:
+        code = INVALID_PARAMS if isinstance(error, NotFound) else INTERNAL_ERROR
+        result = results.of_error(error, say(error))
+        raise RequestError(
+            code, without_surrogates(result.text), without_surrogates(result.tree | {"uri": uri})
+        ) from error
+    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": without_surrogates(text)}]}
+
+
+# --- resources --------------------------------------------------------------------------------------------------------
+
+
+async def _resource(context: CallContext, uri: str) -> str:
+    """The text of a resource.
+
+    Raises:
+        NotFound: there is none of that address.
+    """
+    if uri == PROMPT or uri.startswith(f"{PROMPT}/"):
+        return await _prompt(context, unquote(uri.removeprefix(PROMPT).removeprefix("/")))
+    if uri.startswith(THREAD) and uri != THREAD:
+        return await _thread(context, unquote(uri.removeprefix(THREAD)))
+    raise NotFound(f"no resource {uri[:128]}: there are {', '.join(RESOURCES)}.")
+
+
+async def _prompt(context: CallContext, name: str) -> str:
+    who = context.who()
+    members = [presence.member for presence in await context.bus.roster()]
+    role = next((member.role for member in members if member.name == normalised(who.agent)), None)
+    role = role or normalised(who.role or who.agent)
+    dialects = _dialects_for(context, role, name)
+    if not dialects:
+        return f"No dialect has a role {role}: send any text.\n"
+    return "\n".join(prompt(dialect, role) for dialect in dialects)
+
+
+def _dialects_for(context: CallContext, role: str, name: str) -> list[Dialect]:
+    """The named dialect; else the team's default if it has the role; else all that have it."""
+    dialects = context.dialects
+    if name:
+        named = by_name(name, tuple(dialects.values()))
+        if named is None:
+            raise NotFound(f"no dialect {name[:128]}: there are {', '.join(dialects)}.")
+        return [named]
+    having = [dialect for dialect in dialects.values() if role in participants(dialect)]
+    preferred = [dialect for dialect in having if dialect.name == context.settings.dialect]
+    return preferred or one_of_each(having)
+
+
+async def _thread(context: CallContext, correlation: str) -> str:
+    stories = await context.bus.trace(correlation)
+    drawing = marked(render_tree(stories))  # it contains reasons that other agents have written
+    heads = [head_of(story.message, None) for story in stories]
+    room = THREAD_TOKENS * CHARACTERS_PER_TOKEN - len(drawing) - sum(map(len, heads))
+    share = max(room // max(len(stories), 1) - len(CUT), 0)
+    lines = [DATA, drawing]
+    for story, head in zip(stories, heads, strict=True):
+        part, left_out = fitting(text_of(story.message), share)
+        lines += [head, marked(part), *([CUT.format(left_out)] if left_out else [])]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,366 @@
+"""Delivery of wakes: the ways into a client's session, and the `Waker` that looks after the wakes of one session.
+
+A way starts a turn in an idle session. It fails with a `WakeError` within a few seconds. The bus decides whether a wake
+is delivered (`Bus.wake`); nothing here leases a message.
+"""
+
+import math
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from telex.errors import TelexError
+from telex.model.message import Message
+from telex.model.named_tuple import NamedTuple
+from telex.ports.store import Query
+from telex.surfaces.clients import sessions
+from telex.surfaces.clients.sessions import Session
+from telex.surfaces.clients.table import CLIENTS
+
+if TYPE_CHECKING:
+    from telex.ports.bus import Bus, Wake
+
+WAY_SECONDS = 5.0  # deadline of one delivery
+ANSWER_SECONDS = 0.3  # a socket that refuses a frame answers within this time
+KEYS_APART_SECONDS = 0.4  # clients take text and Enter that come together for a paste
+LOOK_SECONDS = 5.0  # between two looks: messages to a role are noticed by looking
+BUSY_SECONDS = 1.0  # between two looks at a busy session for which a wake is due
+RETRY_SECONDS = 10.0  # after an error of the store or hub
+STALE_SECONDS = 300.0  # a busy session without an event for so long may have no hooks
+PANE_FACTS = "#{pane_pid} #{pane_dead} #{pane_in_mode} #{pane_current_command}"
+NEWS = ("accepted", "request-repeated", "retried", "returned", "lease-expired", "nacked")  # kinds that fill an inbox
+
+
+class WakeError(Exception):
+    """A way failed; the text says why."""
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+class WakeText(NamedTuple):
+    lines: tuple[str, ...]  # for a session that takes text of several lines
+    keys: str  # one line without any text of other agents, to be typed into a terminal
+
+
+def wake_text(agent: str, unread: int, messages: Sequence[Message]) -> WakeText:
+    """Stands alone: a turn that a wake begins may have neither the instructions of `telex mcp` nor its tools."""
+    from telex.model.text import shown
+    from telex.surfaces.clients.mail import LISTED_MAX, Unread, unread_lines
+
+    newest = max((message.seq for message in messages), default=0)
+    lines = unread_lines(Unread(unread, newest, tuple(messages[:LISTED_MAX])), agent)
+    many = "1 new message" if unread == 1 else f"{unread} new messages"
+    return WakeText(tuple(lines), f"Telex: {many} for {shown(agent)}. {lines[-1]}")
+
+
+# --- ways -------------------------------------------------------------------------------------------------------------
+class Way(NamedTuple):
+    name: str
+    fits: Callable[[Session], bool]
+    deliver: Callable[[Session, WakeText], None]
+    is_typed: bool = False  # into a terminal, where it would answer a question of a busy client
+
+
+def claude_socket(session: Session, text: WakeText) -> None:
+    """Claude Code's messaging socket: a line of JSON starts a turn, or is shown between two tool calls."""
+    import socket
+
+    from telex.surfaces.clients.json_text import dump
+
+    assert session.socket is not None
+    frames = [
+        {"type": "auth", "token": session.socket_token or ""},
+        {"type": "user", "message": {"role": "user", "content": "\n".join(text.lines)}},
+    ]
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(WAY_SECONDS)
+        try:
+            line.connect(session.socket)
+            line.sendall("".join(dump(frame) + "\n" for frame in frames).encode())
+        except OSError as error:
+            raise WakeError(f"Claude's messaging socket: {error.strerror or error}") from error
+        _refuse_error(line)
+
+
+def _refuse_error(line: Any) -> None:
+    """Claude answers nothing to an accepted frame."""
+    from telex.surfaces.clients.json_text import parse
+
+    line.settimeout(ANSWER_SECONDS)
+    try:
+        answer = parse(line.recv(4096).decode("utf-8", "replace").partition("\n")[0] or "null")
+    except (OSError, ValueError):
+        return
+    if isinstance(answer, dict) and (answer.get("type") == "error" or "error" in answer):
+        raise WakeError(f"Claude's messaging socket: {str(answer.get('error') or answer.get('message'))[:200]}")
+
+
+def codex_control_path() -> str:
+    home = os.environ.get("CODEX_HOME") or os.path.join(os.path.expanduser("~"), ".codex")
+    return os.path.join(home, "app-server-control", "app-server-control.sock")
+
+
+def codex_control_socket(session: Session, text: WakeText) -> None:
+    """The daemon behind Codex's terminal: `turn/start` begins a turn in the visible session. The interface is
+    experimental."""
+    from telex.surfaces.clients.control_socket import ControlSocket
+
+    content = [{"type": "text", "text": "\n".join(text.lines)}]
+    try:
+        with ControlSocket(codex_control_path(), WAY_SECONDS) as control:
+            control.request("initialize", {"clientInfo": {"name": "telex", "title": "Telex", "version": "1"}})
+            control.notify("initialized")
+            control.request("turn/start", {"threadId": session.id, "input": content})
+    except OSError as error:
+        raise WakeError(f"Codex's control socket: {error.strerror or error}") from error
+
+
+def tmux_keys(session: Session, text: WakeText) -> None:
+    """Type a line into the pane of the session, if its client is still what runs there."""
+    pane = session.pane or ""
+    if pane[:1] != "%" or not pane[1:].isdecimal():
+        raise WakeError(f"no tmux pane is called {pane[:20]!r}")
+    facts = _tmux(session, "display-message", "-p", "-t", pane, PANE_FACTS).split()
+    if len(facts) < 4 or facts[1] != "0":
+        raise WakeError(f"nothing runs in tmux pane {pane}")
+    if facts[2] != "0":
+        raise WakeError(f"tmux pane {pane} is in copy mode")
+    if facts[3] != CLIENTS[session.client].executable and not _is_inside(session.pid, int(facts[0])):
+        raise WakeError(f"the session does not run in tmux pane {pane} any more")
+    _tmux(session, "send-keys", "-t", pane, "-l", "--", text.keys)
+    time.sleep(KEYS_APART_SECONDS)
+    _tmux(session, "send-keys", "-t", pane, "Enter")
+
+
+def _is_inside(pid: int, ancestor: int) -> bool:
+    """Is the process `ancestor`, or was it started by it?"""
+    for _ in range(sessions.ANCESTORS_MAX):
+        if pid in (0, 1, ancestor):
+            break
+        pid = _parent(pid)
+    return pid == ancestor
+
+
+def _parent(pid: int) -> int:
+    """0: unknown."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, timeout=WAY_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return int(done.stdout) if done.stdout.strip().isdecimal() else 0
+
+
+def _tmux(session: Session, *words: str) -> str:
+    import subprocess
+
+    server = (session.tmux or "").split(",")[0]
+    command = ["tmux", *(["-S", server] if server else []), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WAY_SECONDS, check=False)
+    except FileNotFoundError as error:
+        raise WakeError("tmux is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise WakeError("tmux does not answer") from error
+    if done.returncode:
+        raise WakeError(f"tmux: {done.stderr.strip()[:200]}")
+    return done.stdout
+
+
+CLAUDE_SOCKET = Way("claude-socket", lambda session: bool(session.socket), claude_socket)
+CODEX_SOCKET = Way(
+    "codex-socket",
+    lambda session: session.client == "codex" and os.path.exists(codex_control_path()),
+    codex_control_socket,
+)
+TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane), tmux_keys, is_typed=True)
+WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, TMUX_KEYS)  # the best first
+
+
+# --- waker ------------------------------------------------------------------------------------------------------------
+class Runtime(NamedTuple):
+    """How a waker waits, and makes a call that takes seconds."""
+
+    call: Callable[..., Awaitable[Any]]
+    sleep: Callable[[float], Awaitable[None]]
+
+
+async def _call(function: Callable[..., Any], *given: Any) -> Any:
+    return function(*given)
+
+
+async def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+BLOCKING = Runtime(_call, _sleep)
+
+
+def on_loop() -> Runtime:
+    """For a waker that is a task of an event loop."""
+    import asyncio
+
+    return Runtime(asyncio.to_thread, asyncio.sleep)
+
+
+class WakeResult(NamedTuple):
+    wake: "Wake"
+    way: str | None = None  # in which it was delivered
+    failures: tuple[str, ...] = ()
+    waits: str = ""  # why it was not tried: the session is busy, or has no way
+
+
+class Waker:
+    """Looks after the wakes of one session: waits for messages, and delivers a due wake when the session is idle."""
+
+    def __init__(
+        self,
+        bus: "Bus",
+        folder: str,
+        session: Session,
+        *,
+        ways: Sequence[Way] = WAYS,
+        runtime: Runtime = BLOCKING,
+        by: str | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`folder`: of the sessions, see `sessions.folder_of`. `by`: who wakes; the agent itself if not given."""
+        self._by = by or session.agent
+        self._bus, self._folder, self._session = bus, folder, session
+        self._ways, self._runtime, self._now = ways, runtime, now
+        self.is_stopped = False
+
+    async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
+        """Until the session ends, the time is over, `is_stopped` is set or the task is cancelled; `once`: until a wake
+        is delivered."""
+        after, ends_at = None, self._now() + seconds
+        while not self.is_stopped and self._now() < ends_at:
+            try:
+                after = await self._last_event() if after is None else after
+                result, pause = await self.look()
+                if pause is None or (once and result is not None and result.way is not None):
+                    return
+                after = await self._wait(after, min(pause, max(ends_at - self._now(), 0.0)))
+            except (TelexError, OSError):
+                await self._runtime.sleep(RETRY_SECONDS)
+
+    async def look(self) -> tuple[WakeResult | None, float | None]:
+        """Bring the wake up to date and deliver it if it may be now. Seconds until the next look; None: the session
+        has ended."""
+        session = self._load()
+        if session is None:
+            return None, None
+        wake = await self._bus.wake(session.agent, by=self._by, told=session.told)
+        if wake.stage != "due":
+            return WakeResult(wake), LOOK_SECONDS
+        ways = self._usable(session)
+        if not ways:
+            return WakeResult(wake), BUSY_SECONDS
+        left = LOOK_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
+        if left > 0:
+            return WakeResult(wake), min(left, LOOK_SECONDS)
+        return await self.deliver(session, ways), BUSY_SECONDS
+
+    async def wake_now(self, *, force: bool = False) -> WakeResult:
+        """Deliver a wake at the wish of a person. `force`: also while the session is busy, during quiet hours, and for
+        messages that it was told of."""
+        session = self._load() or self._session
+        told = 0 if force else session.told
+        ways = self._usable(session, may_be_busy=force)
+        if ways:
+            return await self.deliver(session, ways, force=force)
+        wake = await self._bus.wake(session.agent, by=self._by, told=told, force=force)
+        is_busy = session.state == sessions.BUSY and any(way.fits(session) for way in self._ways)
+        return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
+
+    async def deliver(self, session: Session, ways: Sequence[Way], *, force: bool = False) -> WakeResult:
+        """Deliver a due wake in the first way that works."""
+        failures: list[str] = []
+        agent, wake = session.agent, None
+        for way in ways:
+            is_forced = force or bool(failures)  # the next way need not wait for the retry of the one before
+            wake = await self._bus.wake(agent, by=self._by, told=session.told, way=way.name, force=is_forced)
+            if not wake.claimed:
+                return WakeResult(wake, None, tuple(failures))
+            failure = await self._attempt(way, session, wake, force=force)
+            if failure is None:
+                return WakeResult(wake, way.name, tuple(failures))
+            failures.append(failure)
+            told = 0 if force else self._told(session)
+            wake = await self._bus.wake(agent, by=self._by, told=told, way=way.name, failed=failure)
+            if wake.stage != "due":  # the session was told meanwhile
+                break
+        if wake is None:
+            wake = await self._bus.wake(agent, by=self._by, told=0 if force else session.told)
+        return WakeResult(wake, None, tuple(failures))
+
+    async def _attempt(self, way: Way, session: Session, wake: "Wake", *, force: bool) -> str | None:
+        """The reason why it failed, or None. The mark of what the session was told is advanced before, so that no hook
+        tells it of the same messages at the same time."""
+        if not sessions.claim_told(self._folder, session, wake.newest) and not force:
+            return "the session was told meanwhile"
+        try:
+            text = await self._text(session.agent, wake)
+            await self._runtime.call(way.deliver, session, text)
+        except (WakeError, TelexError, OSError) as error:
+            self._restore_told(session, wake.newest)
+            return str(error) or type(error).__name__
+        return None
+
+    async def _text(self, agent: str, wake: "Wake") -> WakeText:
+        waiting = await self._bus.inbox(agent, limit=100)
+        messages = [message for delivery, message in waiting if delivery.state == "stored"]
+        return wake_text(agent, wake.unread, [message for message in messages if message.seq <= wake.newest])
+
+    def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
+        """The ways into the session as it is now. Nothing is typed into a busy one, which may show a question."""
+        is_idle = session.state == sessions.IDLE
+        may_be_busy = may_be_busy or self._now() - session.seen_at > STALE_SECONDS
+        fitting = [way for way in self._ways if way.fits(session)]
+        return [way for way in fitting if is_idle or (may_be_busy and not way.is_typed)]
+
+    def _load(self) -> Session | None:
+        session = sessions.load(self._folder, self._session.client, self._session.id)
+        if session is None or session.state == sessions.ENDED or not sessions.is_live(session):
+            return None
+        return session
+
+    def _told(self, session: Session) -> int:
+        current = sessions.load(self._folder, session.client, session.id)
+        return session.told if current is None else current.told
+
+    def _restore_told(self, session: Session, newest: int) -> None:
+        def restore(current: Session) -> Session:
+            return current._replace(told=session.told) if current.told == newest else current
+
+        sessions.update(self._folder, session.client, session.id, restore)
+
+    async def _last_event(self) -> int:
+        async with aclosing(self._bus.events(Query(newest_first=True))) as events:
+            async for event, _ in events:
+                return event.seq
+        return 0
+
+    async def _wait(self, after: int, seconds: float) -> int:
+        """Wait for an event that may bring a message, for so long. The number of the last event seen."""
+        query = Query(after=after, kinds=NEWS, agent=self._session.agent)
+        async with aclosing(self._bus.events(query, follow=True, wait=seconds)) as events:
+            async for event, _ in events:
+                return event.seq
+        return after
+
+
+def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> str:
+    """Wait for the wake of a session, for a hook whose text starts a turn. The text; empty: none came in time."""
+    from telex.bus import run_sync
+    from telex.connection import connect
+
+    texts: list[str] = []
+    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), is_typed=True)
+    with connect(store) as bus:
+        run_sync(Waker(bus.awaitable, folder, session, ways=(way,)).run(once=True, seconds=seconds))
+    return texts[0] if texts else ""
