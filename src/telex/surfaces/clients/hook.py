@@ -73,11 +73,13 @@ class HookRun:
             return self._before_tool()
         if call.moment == table.END:
             return self._end()
-        self.session = self._bound()
-        if call.moment == table.AFTER_TOOL:
-            return self._after_tool()
         if call.moment == table.WAKE:
             return self._wake()
+        self.session = self._bound()
+        if self.session.state == sessions.ENDED:
+            return NOTHING  # a hook that ran in the background and comes late
+        if call.moment == table.AFTER_TOOL:
+            return self._after_tool()
         if call.moment in (table.STOP, table.SUBAGENT_STOP, table.IDLE):
             return self._stop()
         return self._tell(BUSY if call.moment == table.PROMPT else IDLE)
@@ -90,8 +92,8 @@ class HookRun:
         """The session of this call, which is bound by its first event."""
         call, session_id = self.call, self._session_id()
         session = sessions.load(self.folder, call.client.name, session_id)
-        is_start = call.moment == table.START
-        if session is None or is_start or session.state == sessions.ENDED:
+        may_begin = session is None or session.state == sessions.ENDED
+        if session is None or call.moment == table.START or (may_begin and call.moment == table.PROMPT):
             session = self._bind(session, session_id)
         if call.agent_id and call.agent_type:
             session = self._bind_subagent(session)
@@ -166,8 +168,8 @@ class HookRun:
         unread = self.mail.unread(session.agent, session.told)
         renew_at = self._renewed_until(session)
         self._save(session, state=state, seen_at=self.now, stamp=stamp, renew_at=renew_at)
-        self.note(f"unread, not told yet: {unread.count}")
-        return unread if unread.count else None
+        self.note(f"unread, not told yet: {unread.total}")
+        return unread if unread.total else None
 
     def _unread_lines(self, unread: "Unread", session: Session) -> list[str]:
         from telex.surfaces.clients.mail import unread_lines
