@@ -19,7 +19,7 @@ from telex.connection import connect
 from telex.model.message import WAKING
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
-from telex.surfaces.clients.sessions import BUSY, IDLE, Session
+from telex.surfaces.clients.sessions import BUSY, IDLE, REACH_TEXT, Session
 from telex.surfaces.clients.wakes import TMUX_KEYS, Waker
 from tests.cli.cli_kit import COMMAND, Run, process, run
 from tests.proofs import proves
@@ -334,3 +334,54 @@ def test_a_background_hook_ends_with_the_text_of_a_wake(project: Path) -> None:
         _, text = hook.communicate(timeout=30)
         assert (hook.returncode, "m-1" in text) == (2, True)
         assert [event.kind for event, _ in bus.events(Query(kinds=WAKING))] == ["wake-due", "wake-delivered"]
+
+
+# --- reach ------------------------------------------------------------------------------------------------------------
+@proves("wake/reach")
+@pytest.mark.parametrize(
+    "more, way",
+    [
+        ({"state": BUSY}, "mid-turn"),
+        ({"state": IDLE, "pane": "%1"}, "idle wake"),
+        ({"state": IDLE}, "only when asked"),
+        ({"state": "ended"}, None),
+    ],
+)
+def test_a_sender_learns_how_its_recipient_can_be_reached(
+    project: Path, run: Run, more: dict[str, Any], way: str | None
+) -> None:
+    (project / "note.txt").write_text("hello")
+    with connect() as bus:
+        bus.join("dev", role="dev")
+    assert "reach" not in run("send", "--as", "lead", "--to", "dev", "note.txt", "--json").answer
+    bind(project, "dev", **more)
+    receipt = run("send", "--as", "lead", "--to", "dev", "note.txt", "--json").answer
+    assert receipt.get("reach") == ({"dev": way} if way else None)
+    text = run("send", "--as", "lead", "--to", "dev", "note.txt").out
+    assert text.rstrip().endswith("dev" if way is None else f"dev ({REACH_TEXT[way]})")
+
+
+@proves("wake/reach")
+def test_an_agent_learns_it_from_its_tool(project: Path) -> None:
+    with connect() as bus:
+        bus.join("dev", role="dev")
+    bind(project, "dev", state=IDLE, pane="%1")
+    params = {"name": "send", "arguments": {"message": "hello", "to": "dev"}}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params},
+    ]
+    server = subprocess.Popen(
+        [*COMMAND, "mcp", "--as", "lead", "--structured"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(json.dumps(line) + "\n" for line in lines))
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+    result = next(answer["result"] for answer in answers if answer["id"] == 2)
+    assert result["structuredContent"]["reach"] == {"dev": "idle wake"}
+    assert result["content"][0]["text"].endswith(f"dev ({REACH_TEXT['idle wake']})")

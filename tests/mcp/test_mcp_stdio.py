@@ -35,7 +35,7 @@ def handshake(version: Any = "2025-11-25", **others: Any) -> dict[str, Any]:
     return request("initialize", **given)
 
 
-CALLED = {
+CALLED: dict[str, list[dict[str, Any]]] = {
     "tools/list": [{}, {"cursor": "x"}, {"cursor": 7}],
     "resources/list": [{}],
     "resources/templates/list": [{}],

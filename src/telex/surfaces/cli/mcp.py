@@ -43,13 +43,13 @@ def run(args: list[str]) -> int:
     if sys.stdin.isatty():
         sys.stderr.write("telex mcp is started by a coding tool and talks to it on stdio; Ctrl-C ends it\n")
     from telex.surfaces.mcp.identity import AgentSession
-    from telex.surfaces.mcp.stdio import StdioServer
+    from telex.surfaces.mcp.stdio import serve
 
     where = hub or store
     is_hub = _is_hub(where)
     name = _name_at_hub(options.get("--as"), where) if is_hub else options.get("--as") or os.environ.get(AGENT)
     agent = AgentSession(name, options.get("--role"), where, is_hub=is_hub)
-    StdioServer(agent, where, structured=options.has("--structured")).serve()
+    serve(agent, where, structured=options.has("--structured"))
     return DONE
 
 

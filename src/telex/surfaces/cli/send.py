@@ -5,12 +5,13 @@ no asyncio. Refused messages are reported on stderr, with exit code 2, as by `te
 """
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from telex.errors import OutcomeUnknown
 from telex.model.named_tuple import NamedTuple
-from telex.surfaces.cli.connection import AGENT, acting_agent, enable_gc, opened, settings_here
+from telex.surfaces.cli.connection import AGENT, acting_agent, enable_gc, explained, opened, settings_here
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
 from telex.surfaces.cli.output import (
     Screen,
@@ -28,7 +29,10 @@ from telex.surfaces.cli.output import (
 from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, TIMED_OUT, CommandError, Option, ParsedOptions, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from telex.client import SyncBus
+    from telex.config import Settings
     from telex.ports.bus import MessageHistory, Receipt
 
 INBOXES_SHOWN_MAX = 6
@@ -72,6 +76,7 @@ class SendCommand(NamedTuple):
     options: ParsedOptions
     timeout: float
     bytes_max: int  # of a message
+    sessions: str = ""  # folder of the sessions of clients, if there are any
 
     def fix_command(self, path: str) -> str:
         role = shell_word(self.options.get("--role") or self.sender)  # `fix` knows roles, not names
@@ -91,8 +96,27 @@ def run(args: list[str]) -> int:
         raise CommandError(f"{name} is for one message, and here may be several")
     settings = settings_here(options.get("--dialect"))
     task = SendCommand(sender, options, timeout, settings.limits.message_bytes_max)
+    task = task._replace(sessions=_sessions_folder(options.get("--store"), settings))
     with opened(options.get("--store"), settings) as bus:
         return _send_batch(bus, files, task) if is_batch else _send_one(bus, files[0], task)
+
+
+def _sessions_folder(store: str | None, settings: "Settings") -> str:
+    from telex.connection import hub_at, store_path
+
+    with explained():
+        path = "" if hub_at(store, settings) else store_path(store, settings)
+    folder = os.path.join(os.path.dirname(os.path.abspath(path)), "sessions")
+    return folder if path and os.path.isdir(folder) else ""
+
+
+def _reach(receipt: "Receipt", task: SendCommand) -> dict[str, str]:
+    """How each recipient can be reached now, by its name; few stores have sessions of clients."""
+    if not task.sessions or not receipt.accepted:
+        return {}
+    from telex.surfaces.clients.sessions import reach_of
+
+    return reach_of(task.sessions, receipt.to)
 
 
 def _checked(options: ParsedOptions) -> tuple[str, float]:
@@ -121,7 +145,13 @@ def _send_one(bus: "SyncBus", path: str, task: SendCommand) -> int:
     [(_, raw, _)] = pieces(path, task.bytes_max, lines=False)
     receipt = _send(bus, raw, path, task)
     quiet = task.options.has("--quiet")
-    print_receipt(receipt, fix=task.fix_command(path), as_json=task.options.has("--json"), quiet=quiet)
+    print_receipt(
+        receipt,
+        fix=task.fix_command(path),
+        as_json=task.options.has("--json"),
+        quiet=quiet,
+        reach=_reach(receipt, task),
+    )
     if not receipt.accepted:
         return REFUSED
     until = task.options.get("--wait")
@@ -139,7 +169,14 @@ def _send_batch(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
                 receipt = _send(bus, raw, path, task)
             except CommandError as error:
                 raise CommandError(f"{shown(place)}: {error.say}", error.code) from error
-            print_receipt(receipt, fix=task.fix_command(path), as_json=as_json, quiet=quiet, place=place)
+            print_receipt(
+                receipt,
+                fix=task.fix_command(path),
+                as_json=as_json,
+                quiet=quiet,
+                place=place,
+                reach=_reach(receipt, task),
+            )
             is_refused = is_refused or not receipt.accepted
     return REFUSED if is_refused else DONE
 
@@ -156,16 +193,25 @@ def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt"
 
 # --- receipts ---------------------------------------------------------------------------------------------------------
 def print_receipt(
-    receipt: "Receipt", *, fix: str, as_json: bool, quiet: bool = False, place: str | None = None
+    receipt: "Receipt",
+    *,
+    fix: str,
+    as_json: bool,
+    quiet: bool = False,
+    place: str | None = None,
+    reach: "Mapping[str, str] | None" = None,
 ) -> None:
-    """Print a stored message on stdout, a refused one on stderr. `fix` is the command that would fix it."""
+    """Print a stored message on stdout, a refused one on stderr. `fix` is the command that would fix it, `reach` how
+    recipients can be reached now."""
+    reach = reach or {}
     if receipt.accepted and quiet:
         return
     if as_json:
-        print_json(receipt_facts(receipt) | ({} if place is None else {"source": place}))
+        known = {"reach": dict(reach)} if reach else {}
+        print_json(receipt_facts(receipt) | known | ({} if place is None else {"source": place}))
     if not as_json or (not receipt.accepted and stderr_has_its_own_reader()):
         screen = Screen(sys.stdout if receipt.accepted else sys.stderr)
-        screen.line(*(_stored(receipt, screen) if receipt.accepted else _refused(receipt, fix, screen, place)))
+        screen.line(*(_stored(receipt, screen, reach) if receipt.accepted else _refused(receipt, fix, screen, place)))
     sys.stdout.flush()  # the next message may take a while, and this one is on disk
 
 
@@ -174,17 +220,25 @@ def receipt_facts(receipt: "Receipt") -> dict[str, Any]:
     return receipt._asdict() | {"to": list(receipt.to), "findings": findings}
 
 
-def _stored(receipt: "Receipt", screen: Screen) -> list[str]:
+def _stored(receipt: "Receipt", screen: Screen, reach: "Mapping[str, str]") -> list[str]:
     word = "duplicate" if receipt.duplicate else "stored"
-    first, *others = wrapped(f"{shown(receipt.id)} for {inboxes(receipt.to)}", screen.width, len(word) + 1)
+    first, *others = wrapped(f"{shown(receipt.id)} for {inboxes(receipt.to, reach)}", screen.width, len(word) + 1)
     return [f"{screen.paint(word, 'green')} {first}", *others, *finding_lines(receipt.findings, screen)]
 
 
-def inboxes(names: tuple[str, ...]) -> str:
-    """`lead, qa and 12 more`, or `nobody`."""
-    listed = [shown(name) for name in names[:INBOXES_SHOWN_MAX]]
+def inboxes(names: tuple[str, ...], reach: "Mapping[str, str] | None" = None) -> str:
+    """`lead (sees it at turn end), qa and 12 more`, or `nobody`."""
+    listed = [shown(name) + _reach_text((reach or {}).get(name)) for name in names[:INBOXES_SHOWN_MAX]]
     left = len(names) - len(listed)
     return ", ".join(listed) + (f" and {left} more" if left else "") if listed else "nobody"
+
+
+def _reach_text(way: str | None) -> str:
+    if way is None:
+        return ""
+    from telex.surfaces.clients.sessions import REACH_TEXT
+
+    return f" ({REACH_TEXT[way]})"
 
 
 def _refused(receipt: "Receipt", fix: str, screen: Screen, place: str | None) -> list[str]:

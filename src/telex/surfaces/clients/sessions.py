@@ -12,7 +12,7 @@ from telex.surfaces.clients.table import CLIENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
 AGENT = "TELEX_AGENT"  # variable: name of the agent
@@ -22,6 +22,12 @@ FOLDER = "sessions"
 BUSY, IDLE, ENDED = "busy", "idle", "ended"
 STATES = (BUSY, IDLE, ENDED)
 MID_TURN, TURN_END, IDLE_WAKE, WHEN_ASKED = "mid-turn", "at turn end", "idle wake", "only when asked"
+REACH_TEXT = {  # of a receipt, behind the name of the recipient
+    MID_TURN: "sees it mid-turn",
+    TURN_END: "sees it at turn end",
+    IDLE_WAKE: "idle, is woken",
+    WHEN_ASKED: "sees it only when asked",
+}
 FILE_BYTES_MAX = 65_536
 FILES_MAX = 2_000  # read of one folder
 ANCESTORS_MAX = 32
@@ -480,8 +486,17 @@ def sessions_of(folder: str, agent: str) -> list[Session]:
 
 def reach(folder: str, agent: str) -> str:
     """How the agent can be reached now; empty: no live session of this name is known."""
-    ways = [_reach(session) for session in sessions_of(folder, agent)]
-    return next((way for way in (MID_TURN, IDLE_WAKE, TURN_END, WHEN_ASKED) if way in ways), "")
+    return reach_of(folder, (agent,)).get(agent, "")
+
+
+def reach_of(folder: str, agents: "Sequence[str]") -> dict[str, str]:
+    """How each of these agents can be reached now, as far as a live session of it is known."""
+    ways: dict[str, list[str]] = {}
+    for session in all_sessions(folder):
+        if session.agent in agents and is_live(session):
+            ways.setdefault(session.agent, []).append(_reach(session))
+    best = (MID_TURN, IDLE_WAKE, TURN_END, WHEN_ASKED)
+    return {agent: next(way for way in best if way in ways[agent]) for agent in agents if agent in ways}
 
 
 def _reach(session: Session) -> str:

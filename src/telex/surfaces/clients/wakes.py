@@ -327,6 +327,7 @@ class Waker:
         session = sessions.load(self._folder, self._session.client, self._session.id)
         if session is None or session.state == sessions.ENDED or not sessions.is_live(session):
             return None
+        self._session = session  # it may have got another name
         return session
 
     def _told(self, session: Session) -> int:

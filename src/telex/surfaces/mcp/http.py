@@ -147,11 +147,12 @@ def make_server(
         result = _sdk_errors(read_resource(str(params.uri), context_of(context), say))
         return types.ReadResourceResult.model_validate(await result)
 
+    hints: Any = {method: CacheHint(ttl_ms=ms, scope="public") for method, (ms, _) in CACHE.items() if ms}
     return Server(
         "telex",
         version=__version__,
         instructions=instructions(),
-        cache_hints={method: CacheHint(ttl_ms=ms, scope="public") for method, (ms, _) in CACHE.items() if ms},
+        cache_hints=hints,
         get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
         on_list_tools=list_tools,
         on_call_tool=call,

@@ -51,21 +51,21 @@ class AgentSession:
         try:
             agent, role = self.identity({})
         except NotAMember:
-            return instructions(f"{NAMELESS} {IDENTITY_HINT}")
+            return instructions(NAMELESS, IDENTITY_HINT)
         self._greeted = agent
-        return instructions(f"You are {agent}{f', role {role}' if role else ''}.{self._explained()}")
+        return instructions(f"You are {agent}{f', role {role}' if role else ''}.", self._explained())
 
     def notice(self) -> str | None:
         """A line about a name that differs from the one in the instructions, once."""
         greeted, self._greeted = self._greeted, self._agent
-        return f"You are {self._agent}.{self._explained()}" if greeted not in ("", self._agent) else None
+        return f"You are {self._agent}. {self._explained()}" if greeted not in ("", self._agent) else None
 
     def _explained(self) -> str:
         if self.session is None or self.session.agent == self.session.wanted:
             return ""
         if not self.session.wanted:
-            return f" This name was free: {CHOOSE}."
-        return f" {self.session.wanted} is the name of another live session of this project: {CHOOSE}."
+            return f"{self.session.agent} was a free name: {CHOOSE}."
+        return f"{self.session.wanted} is the name of another live session of this project: {CHOOSE}."
 
     @property
     def _agent(self) -> str:
@@ -159,14 +159,15 @@ class AgentSession:
         return name in self._members
 
     def close(self) -> None:
-        """The process ends: a provisional session ends with it."""
+        """The process ends. A provisional session ends with it, and one of Codex: a daemon that outlives its sessions
+        is the parent of all."""
         from time import time
 
         session = self.session
         if session is None:
             return
         try:
-            if sessions.is_provisional(session):
+            if sessions.is_provisional(session) or session.client == "codex":
                 sessions.end(self.folder, session.client, session.id, time())
             else:
                 sessions.update(self.folder, session.client, session.id, _without_server)

@@ -8,19 +8,15 @@ The answers are those of the SDK, which serves the same tools over HTTP; a test 
 longer than many clients wait for a server.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from telex import __version__
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients.json_text import dump, parse
 from telex.surfaces.mcp.tools import listed_resources, listed_tools
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Tree = dict[str, Any]
-
+Tree = dict[str, Any]
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"  # prefix of keys in `_meta`
@@ -42,12 +38,12 @@ ROOTS_ID = "telex-roots"
 class RequestError(Exception):
     """A request that is answered with a JSON-RPC error."""
 
-    def __init__(self, code: int, message: str, data: "Any" = None) -> None:
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code, self.message, self.data = code, message, data
 
     @property
-    def tree(self) -> "Tree":
+    def tree(self) -> Tree:
         tree = {"code": self.code, "message": self.message}
         return tree if self.data is None else tree | {"data": self.data}
 
@@ -55,12 +51,12 @@ class RequestError(Exception):
 class Call(NamedTuple):
     """A request that needs the bus."""
 
-    id: "Any"
+    id: Any
     method: str
-    params: "Tree"
+    params: Tree
     is_modern: bool
 
-    def answer(self, result: "Tree") -> str:
+    def answer(self, result: Tree) -> str:
         return _line(self.id, result=_modern(self.method, result) if self.is_modern else result)
 
     def error(self, error: RequestError) -> str:
@@ -81,14 +77,14 @@ class StdioProtocol:
     """State of one connection. `greet`: the instructions for a client of that name. `wants_roots`: the client is asked
     for the folders of the project."""
 
-    def __init__(self, greet: "Callable[[str], str]", *, wants_roots: bool = False) -> None:
+    def __init__(self, greet: Callable[[str], str], *, wants_roots: bool = False) -> None:
         self._greet, self._wants_roots = greet, wants_roots
         self._is_initialized = False
         self._is_modern: bool | None = None  # None: not decided
         self._has_roots = False  # the client answers roots/list
         self._client = ""  # its name
 
-    def receive(self, line: bytes) -> "str | Call | Cancellation | Roots | None":
+    def receive(self, line: bytes) -> str | Call | Cancellation | Roots | None:
         """A string is the answer. A line that is no message of the protocol is ignored."""
         message = _parsed(line)
         if message is None:
@@ -103,12 +99,12 @@ class StdioProtocol:
         except RequestError as error:
             return _line(message["id"], error=error.tree)
 
-    def _notification(self, method: str, params: "Tree") -> "str | Cancellation | None":
+    def _notification(self, method: str, params: Tree) -> str | Cancellation | None:
         if method == "notifications/initialized" and self._wants_roots and self._has_roots:
             return dump({"jsonrpc": "2.0", "id": ROOTS_ID, "method": "roots/list"}) + "\n"
         return _cancellation(params) if method == "notifications/cancelled" else None
 
-    def _request(self, id_: "Any", method: str, params: "Tree") -> "str | Call":
+    def _request(self, id_: Any, method: str, params: Tree) -> str | Call:
         meta = params.get("_meta")
         is_modern = method != "initialize" and isinstance(meta, dict) and VERSION in meta
         if self._is_modern is None:
@@ -128,12 +124,12 @@ class StdioProtocol:
         return call if result is None else call.answer(result)
 
     @staticmethod
-    def _check_no_handshake(method: str, params: "Tree") -> None:
+    def _check_no_handshake(method: str, params: Tree) -> None:
         if method == "initialize":
             say = f"connection is serving the {MODERN} protocol; the initialize handshake is not accepted"
             raise RequestError(UNSUPPORTED, say, {"supported": [MODERN], "requested": params.get("protocolVersion")})
 
-    def _result(self, method: str, params: "Tree", *, is_modern: bool) -> "Tree | None":
+    def _result(self, method: str, params: Tree, *, is_modern: bool) -> Tree | None:
         """The result of a request, or None: it needs the bus."""
         if method not in (_MODERN_METHODS if is_modern else _HANDSHAKE_METHODS):
             raise RequestError(NOT_FOUND, "Method not found", method)
@@ -155,7 +151,7 @@ class StdioProtocol:
         is_template = method == "resources/templates/list"
         return {"resourceTemplates" if is_template else "resources": listed_resources(templates=is_template)}
 
-    def _initialize(self, params: "Tree") -> "Tree":
+    def _initialize(self, params: Tree) -> Tree:
         version, client, capabilities = (params.get(name) for name in ("protocolVersion", "clientInfo", "capabilities"))
         if not isinstance(version, str) or not _is_client(client) or not isinstance(capabilities, dict):
             raise RequestError(INVALID_PARAMS, INVALID, "")
@@ -164,15 +160,15 @@ class StdioProtocol:
         spoken = version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         return {"protocolVersion": spoken, "serverInfo": SERVER_INFO, **self._about()}
 
-    def _meet(self, client: "Any") -> None:
+    def _meet(self, client: Any) -> None:
         self._client = self._client or str((client or {}).get("name") or "")
 
-    def _about(self) -> "Tree":
+    def _about(self) -> Tree:
         return {"capabilities": SERVER_CAPABILITIES, "instructions": self._greet(self._client)}
 
 
 _PAGE = {"cursor": str | None}
-_METHODS: "dict[str, dict[str, Any]]" = {  # with the types of their parameters
+_METHODS: dict[str, dict[str, Any]] = {  # with the types of their parameters
     "initialize": {},
     "ping": {},
     "tools/list": _PAGE,
@@ -185,7 +181,7 @@ _METHODS: "dict[str, dict[str, Any]]" = {  # with the types of their parameters
 _HANDSHAKE_METHODS, _MODERN_METHODS = _METHODS.keys() - {"server/discover"}, _METHODS.keys() - {"initialize", "ping"}
 
 
-def _parsed(line: bytes) -> "Tree | None":
+def _parsed(line: bytes) -> Tree | None:
     """The JSON-RPC message in a line; None: there is none."""
     try:
         tree = parse(line.decode("utf-8", "replace"))
@@ -198,12 +194,12 @@ def _parsed(line: bytes) -> "Tree | None":
     return tree if is_identified and is_shaped else None
 
 
-def _cancellation(params: "Tree") -> Cancellation | None:
+def _cancellation(params: Tree) -> Cancellation | None:
     id_ = params.get("requestId")
     return Cancellation(str(id_)) if isinstance(id_, str | int) else None
 
 
-def _roots(message: "Tree") -> Roots | None:
+def _roots(message: Tree) -> Roots | None:
     result = message.get("result")
     roots = result.get("roots") if message.get("id") == ROOTS_ID and isinstance(result, dict) else None
     if not isinstance(roots, list):
@@ -211,7 +207,7 @@ def _roots(message: "Tree") -> Roots | None:
     return Roots([root["uri"] for root in roots if isinstance(root, dict) and isinstance(root.get("uri"), str)])
 
 
-def _check_envelope(meta: "Any") -> None:
+def _check_envelope(meta: Any) -> None:
     """Raises:
     RequestError: `_meta` does not name a version that is spoken here.
     """
@@ -231,11 +227,11 @@ def _check_envelope(meta: "Any") -> None:
         raise RequestError(INVALID_PARAMS, INVALID, "")
 
 
-def _is_client(info: "Any") -> bool:
+def _is_client(info: Any) -> bool:
     return isinstance(info, dict) and isinstance(info.get("name"), str) and isinstance(info.get("version"), str)
 
 
-def _modern(method: str, result: "Tree") -> "Tree":
+def _modern(method: str, result: Tree) -> Tree:
     """The result with what 2026-07-28 adds to each."""
     added: Tree = {"resultType": "complete", "_meta": {f"{META}serverInfo": SERVER_INFO}}
     if method in CACHE:
@@ -243,5 +239,5 @@ def _modern(method: str, result: "Tree") -> "Tree":
     return result | added
 
 
-def _line(id_: "Any", **outcome: "Any") -> str:
+def _line(id_: Any, **outcome: Any) -> str:
     return dump({"jsonrpc": "2.0", "id": id_, **outcome}) + "\n"

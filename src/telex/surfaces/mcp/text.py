@@ -23,6 +23,7 @@ from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.codec import BASE64
 from telex.surfaces.cli.output import Screen, finding_lines, fix_head, json_line, shown, shown_block
 from telex.surfaces.cli.render import MARK, ago, clock_time, marked, state_of, text_of, translation_note, what
+from telex.surfaces.clients.sessions import REACH_TEXT
 from telex.surfaces.mcp.identity import IDENTITY_HINT
 from telex.surfaces.mcp.tools import TOKENS_MIN
 
@@ -117,9 +118,11 @@ def with_findings(line: str, findings: Sequence[Finding]) -> str:
     return f"{line}\n{finding_text(findings)}" if findings else line
 
 
-def stored_text(receipt: Receipt) -> str:
+def stored_text(receipt: Receipt, reach: Mapping[str, str]) -> str:
+    """`reach`: how recipients can be reached now."""
     word = "duplicate (the same message; nothing was done)" if receipt.duplicate else "stored"
-    recipients = ", ".join(map(shown, receipt.to)) or "nobody"
+    ways = {name: f" ({REACH_TEXT[way]})" for name, way in reach.items()}
+    recipients = ", ".join(shown(name) + ways.get(name, "") for name in receipt.to) or "nobody"
     return with_findings(f"{word}: {shown(receipt.id)} for {recipients}", receipt.findings)
 
 

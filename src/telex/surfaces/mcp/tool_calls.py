@@ -30,6 +30,7 @@ from telex.protocol.verbs import Argument
 from telex.surfaces.cli.check import answer_of
 from telex.surfaces.cli.output import json_line, shown, what
 from telex.surfaces.cli.render import ago, clock_time, marked, text_of
+from telex.surfaces.clients.sessions import reach_of
 from telex.surfaces.mcp import text as results
 from telex.surfaces.mcp.identity import Identity
 from telex.surfaces.mcp.stdio_protocol import INTERNAL_ERROR, INVALID_PARAMS, RequestError
@@ -147,6 +148,7 @@ class CallContext(NamedTuple):
     project: ProjectFiles | None = None
     renewal: LeaseRenewal | None = None  # None: leases are not renewed
     notice: str | None = None  # a line before the text of each result
+    sessions: str = ""  # folder of the sessions of clients beside the store, if it is known
 
     @property
     def dialects(self) -> dict[str, Dialect]:
@@ -161,7 +163,8 @@ async def send(context: CallContext, given: Given) -> ToolResult:
     rest = {name: given.get(name) for name in ("to", "id", "reply_to", "correlation")}
     receipt = await context.bus.send(given["message"], sender=agent, role=role, **rest)
     if receipt.accepted:
-        return ToolResult(results.stored_text(receipt), plain(receipt))
+        reach = reach_of(context.sessions, receipt.to) if context.sessions else {}
+        return ToolResult(results.stored_text(receipt, reach), plain(receipt) | ({"reach": reach} if reach else {}))
     about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
     text = results.refused_text(about, receipt.findings, receipt.fixed, certain=receipt.certain)
     return ToolResult(text, plain(receipt), wrong=True)
