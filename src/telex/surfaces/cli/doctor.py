@@ -1,4 +1,4 @@
-"""`telex doctor`: check a store for damage, list stray stores of the repository, and merge one."""
+"""`telex doctor`: check a store for damage, list stray stores and merge one; check an installation in a client."""
 
 import os
 import sys
@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import click
+
 from telex.surfaces.cli.connection import explained, opened, store_in, store_path, store_there
 from telex.surfaces.cli.options import BUS, command, text_option
-from telex.surfaces.cli.output import Screen, finding_lines, print_json, shell_word, shown, wrapped
+from telex.surfaces.cli.output import Screen, did_you_mean, finding_lines, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.render import fields, print_one
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 
@@ -22,13 +24,22 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "ye
 
 @command(
     "doctor",
-    [text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", "other"), *BUS],
+    [
+        click.argument("client", metavar="[CLIENT]", required=False),
+        text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", "other"),
+        *BUS,
+    ],
 )
-def doctor_command(other: str | None, store: str | None, as_json: bool) -> int:
+def doctor_command(client: str | None, other: str | None, store: str | None, as_json: bool) -> int:
     """Check the store: the file, the digest of every message, the disk, the clock; list stray stores of the repository.
+
+    With CLIENT (claude, codex, gemini, opencode, qwen, copilot, cursor): check how Telex is installed in it, start its
+    server, replay its hooks, and show your name and store here.
 
     Changes nothing. With --merge it copies members, log and waiting messages of a stray store, which can be repeated.
     """
+    if client is not None:
+        return _doctor_client(client, store, as_json)
     if other is not None:
         return _merge(other, store, as_json)
     from telex.stores.doctor import examine
@@ -36,11 +47,50 @@ def doctor_command(other: str | None, store: str | None, as_json: bool) -> int:
     with explained():
         path = store_there(store_path(store))
         checks = [*examine(path, time.time()), *_strays(path)]
+    return _finish(path, checks, as_json)
+
+
+def _finish(title: str, checks: "list[DoctorCheck]", as_json: bool) -> int:
     if as_json:
         print_json(*(fields(check, "name ok say") for check in checks))
     else:
-        _print_checks(path, checks)
+        _print_checks(title, checks)
     return FAILED if any(check.ok is False for check in checks) else DONE
+
+
+def _doctor_client(client: str, store: str | None, as_json: bool) -> int:
+    from telex.surfaces.cli.init import places, setup_here
+    from telex.surfaces.clients.diagnosis import check_client, check_identity
+    from telex.surfaces.clients.install import NAMES
+
+    if client not in NAMES:
+        raise CommandError(f"no client {shown(client)}; {did_you_mean(client, NAMES)}", NOT_FOUND)
+    checks = list(check_client(client, places(), setup_here()))
+    checks += _store_checks(store)
+    checks += check_identity(client, store_path(store), os.environ)
+    return _finish(client, checks, as_json)
+
+
+def _store_checks(store: str | None) -> "Iterator[DoctorCheck]":
+    """The store that commands use in this folder, at the top of its work tree, and in the main work tree."""
+    from telex.config import load
+    from telex.connection import store_path as path_of
+    from telex.project import work_tree
+    from telex.stores.doctor import DoctorCheck
+
+    path, here = store_path(store), os.getcwd()
+    exists = os.path.exists(path)
+    yield DoctorCheck("store", True if exists else None, path if exists else f"{path}: the first message creates it")
+    tree = work_tree(here) if store is None else None
+    for folder in dict.fromkeys([tree.top, tree.main]) if tree is not None else ():
+        os.chdir(folder)
+        try:
+            with explained():
+                other = path_of(None, load(folder))
+        finally:
+            os.chdir(here)
+        if os.path.realpath(other) != os.path.realpath(path):
+            yield DoctorCheck("store", False, f"in {folder} it is another one: {other}")
 
 
 def _print_checks(path: str, checks: "list[DoctorCheck]") -> None:

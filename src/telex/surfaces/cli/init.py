@@ -11,9 +11,10 @@ from telex.surfaces.cli.options import command, flag, json_option, text_option
 from telex.surfaces.cli.output import Screen, did_you_mean, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.clients import install
-from telex.surfaces.clients.config_file import BACKUP, ConfigFileError, FileEdit, apply
+from telex.surfaces.clients.config_file import BACKUP, ConfigFileError, FileEdit
 from telex.surfaces.clients.install import PROJECT, USER, Installation, Outcome, Places
 from telex.surfaces.clients.plugin_files import Setup
+from telex.surfaces.clients.table import CLIENTS
 
 
 @command(
@@ -47,7 +48,7 @@ def init_command(
 
     Without names: in those that are on this machine. Changes only entries of Telex, and prints how to undo it.
     """
-    setup = Setup(telex_path(), _version(), _agent_name(agent), not without_hooks)
+    setup = setup_here()._replace(agent=_agent_name(agent), has_hooks=not without_hooks)
     here = places()
     names = _chosen(clients, here, is_uninstall=is_uninstall)
     has_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
@@ -59,8 +60,8 @@ def init_command(
         if not as_json:
             _print_outcome(outcome, run, is_uninstall=is_uninstall)
             sys.stdout.flush()
-    if scope == USER:
-        _agent_plugin(run, is_uninstall=is_uninstall and not clients)
+    if scope == USER and (is_uninstall or any(outcome.is_done for outcome in outcomes)):
+        _agent_plugin(run, is_uninstall=is_uninstall)
     if as_json:
         print_json([_facts(outcome) for outcome in outcomes])
     elif not is_uninstall and not is_dry:
@@ -76,7 +77,11 @@ def places() -> Places:
     return Places(os.path.expanduser("~"), root_of(os.getcwd()), os.environ)
 
 
-def telex_path() -> str:
+def setup_here() -> Setup:
+    return Setup(_telex_path(), _version())
+
+
+def _telex_path() -> str:
     """The absolute path of this command, since clients run hooks and servers with other search paths."""
     started = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""
     beside = os.path.join(os.path.dirname(sys.executable), "telex")
@@ -114,19 +119,16 @@ def _chosen(clients: tuple[str, ...], here: Places, *, is_uninstall: bool) -> li
 
 
 def _agent_plugin(run: Installation, *, is_uninstall: bool) -> None:
-    """Write or remove the folder for clients that read Agent Plugins."""
+    """Write the folder for clients that read Agent Plugins; remove it with the last client."""
     if run.is_dry:
         return
-    edits = (
-        install.remove_agent_plugin(run.places) if is_uninstall else install.install_agent_plugin(run.places, run.setup)
-    )
     try:
-        for edit in edits:
-            apply(edit)
+        if is_uninstall:
+            install.remove_agent_plugin(run.places)
+        else:
+            install.write_agent_plugin(run.places, run.setup)
     except ConfigFileError as error:
         raise CommandError(shown(str(error)), FAILED) from error
-    if is_uninstall:
-        install.remove_folder(run.places.data)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ def _print_outcome(outcome: Outcome, run: Installation, *, is_uninstall: bool) -
         return
     screen.line(f"{screen.paint(outcome.client, 'bold')}: {_summary(outcome, run)}")
     for words in outcome.commands:
-        _line(screen, "run" if run.is_dry else "ran", " ".join(shell_word(_tilde(word, run)) for word in words))
+        _line(screen, "run" if run.is_dry else "ran", " ".join(_word(word, run) for word in words))
     for verb, text in _edit_lines(outcome, run):
         _line(screen, verb, text)
     if run.is_dry:
@@ -149,7 +151,7 @@ def _print_outcome(outcome: Outcome, run: Installation, *, is_uninstall: bool) -
         screen.line(*(f"    {line}" for line in text.rstrip("\n").split("\n")))
     for step in outcome.steps:
         _line(screen, "you", step)
-    if outcome.way in ("plugin", "extension", "files") and not run.is_dry:
+    if outcome.is_done and not run.is_dry:
         scope = f" --scope {run.scope}" if run.scope != USER else ""
         _line(screen, "undo", f"telex init {outcome.client} --uninstall{scope}")
 
@@ -191,7 +193,7 @@ def _diff(edit: FileEdit, run: Installation) -> list[str]:
 
 
 def _print_next(outcomes: list[Outcome]) -> None:
-    ready = [outcome.client for outcome in outcomes if outcome.way in ("plugin", "extension", "files")]
+    ready = [outcome.client for outcome in outcomes if outcome.is_done and outcome.client in CLIENTS]
     if ready:
         first, second = ready[0], ready[1] if len(ready) > 1 else ready[0]
         screen = Screen(sys.stdout)
@@ -204,6 +206,11 @@ def _print_next(outcomes: list[Outcome]) -> None:
 def _line(screen: Screen, verb: str, text: str) -> None:
     first, *others = wrapped(text, screen.width, 11)
     screen.line(f"  {screen.paint(f'{verb:<7}', 'dim')}  {first}", *(" " * 11 + line for line in others))
+
+
+def _word(word: str, run: Installation) -> str:
+    path = _tilde(word, run)
+    return "~/" + shell_word(path[2:]) if path.startswith("~/") else shell_word(word)
 
 
 def _tilde(path: str, run: Installation) -> str:

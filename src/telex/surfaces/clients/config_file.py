@@ -175,9 +175,10 @@ def _remove_all(text: str, paths: list[json_edit.Path], keep: Iterable[json_edit
 
 def _client_paths(tree: Any, markets: Sequence[str]) -> list[json_edit.Path]:
     """What a client has left of our plugin after its removal."""
-    paths: list[json_edit.Path] = []
-    if _get(tree, "extraKnownMarketplaces", SERVER, "source", "path") in markets:
-        paths.append(("extraKnownMarketplaces", SERVER))
+    market = _get(tree, "extraKnownMarketplaces", SERVER)
+    if market is not None and _get(market, "source", "path") not in markets:
+        return []
+    paths: list[json_edit.Path] = [("extraKnownMarketplaces", SERVER)] if market is not None else []
     if markets and PLUGIN in _dict(_get(tree, "enabledPlugins")):
         paths.append(("enabledPlugins", PLUGIN))
     return paths

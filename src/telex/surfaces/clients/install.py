@@ -29,6 +29,7 @@ from telex.surfaces.clients.plugin_files import Setup
 
 NAMES = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "cursor")
 USER, PROJECT = "user", "project"
+AGENT_PLUGIN = "agent-plugin"  # folder
 COMMAND_SECONDS = 120.0
 OUTPUT_CHARACTERS_MAX = 2_000
 
@@ -116,6 +117,11 @@ class Outcome(NamedTuple):
     steps: tuple[str, ...] = ()  # that only a person can do
     problems: tuple[str, ...] = ()
     snippets: tuple[tuple[str, str], ...] = ()  # path and text to insert by hand
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the client has Telex after it."""
+        return self.way in ("plugin", "extension", "files")
 
     @property
     def changes(self) -> list[FileEdit]:
@@ -392,6 +398,7 @@ class Installation(NamedTuple):
         edits: list[FileEdit] = []
         for path in self._shared_paths(client):
             try:
+                self._check_place(path)
                 edits.append(plan_unmerge(path, (folder,)))
             except ConfigFileError as error:
                 problems.append(str(error))
@@ -419,13 +426,16 @@ class Installation(NamedTuple):
         return removals
 
 
-def install_agent_plugin(places: Places, setup: Setup) -> list[FileEdit]:
-    """The edits that write the Agent Plugin folder, for clients that have no installer of ours."""
-    return _folder_edits(places.folder("agent-plugin"), plugin_files.agent_plugin(setup))
+def write_agent_plugin(places: Places, setup: Setup) -> None:
+    """Write the folder of an Agent Plugin, for clients that have no recipe here."""
+    _apply_all(_folder_edits(places.folder(AGENT_PLUGIN), plugin_files.agent_plugin(setup)))
 
 
-def remove_agent_plugin(places: Places) -> list[FileEdit]:
-    return [FileEdit(path, read_text(path), None) for path in _files_under(places.folder("agent-plugin"))]
+def remove_agent_plugin(places: Places) -> None:
+    """Remove that folder, unless a client still has a folder beside it."""
+    if not any(os.path.isdir(places.folder(client)) for client in INSTALLERS):
+        _clear_folder(places.folder(AGENT_PLUGIN))
+        remove_folder(places.data)
 
 
 def _command(client: str, words: tuple[str, ...], folder: str) -> tuple[str, ...]:
