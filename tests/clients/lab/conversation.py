@@ -24,7 +24,9 @@ from tests.clients.lab.wire import ModelReply, ModelRequest, ToolCall
 
 ROOT = Path(__file__).parents[3]
 PROMPT = "Have dev build the password reset of plan 2-1, answer its questions, and tell me when it is done."
-SECONDS_MAX = 240
+SECONDS_MAX = 150
+PANE_ROWS = 250  # for the whole conversation
+PEER_NOTE = re.compile(r"(This came from another Claude session).*?laundering\.", re.DOTALL)
 PLAN = json.loads(CONTRACT.read_text())
 UPDATE = json.loads((ROOT / "samples/vbw-typed/2-update.json").read_text())
 MESSAGES = (PLAN["id"], "how-long", "hour", "ask-mail", "yes-mail", UPDATE["id"], "thanks")
@@ -125,14 +127,28 @@ def record(run: LabRun) -> tuple[bool, str]:
     dev.session.wait_requests(1, 60)
     time.sleep(3)
     lead_pane.type(PROMPT)
+    if not lead.session.wait_requests(1, 30):
+        raise RuntimeError(f"no first turn:\n{lead_pane.screen()}")
     is_done = dev.session.wait(lambda: not (lead.session.steps or dev.session.steps), SECONDS_MAX)
     time.sleep(3)
-    log = lead.telex("log").output
-    screens = [(room.agent, pane.screen(history=300)) for room, pane in ((lead, lead_pane), (dev, dev_pane))]
-    parts = [f"$ telex log\n{log}", *(f"--- pane of {name}\n{screen}\n" for name, screen in screens)]
-    text = "\n".join(parts).replace(str(lead.lab.project), "~/project").replace(str(lead.lab.home), "~")
+    panes = {"lead": lead_pane.screen(), "dev": dev_pane.screen()}
+    parts = {"telex log": lead.telex("log").output, "wakes": wakes_of(lead)}
+    parts |= {f"pane of {name}": PEER_NOTE.sub(r"\1 …", screen) for name, screen in panes.items()}
+    text = "\n".join(f"=== {title}\n{compact(part)}\n" for title, part in parts.items())
+    text = text.replace(str(lead.lab.project), "~/project").replace(str(lead.lab.home), "~")
     is_complete = is_done and all(lead.state(message_id) == "acked" for message_id in MESSAGES)
     return is_complete, text
+
+
+def wakes_of(room: ClientRoom) -> str:
+    lines = room.telex("events").output.splitlines()
+    return "\n".join(line for line in lines if " wake-" in line)
+
+
+def compact(screen: str) -> str:
+    """Screen without the lines that hold only a ruler, and with one blank line where there are many."""
+    lines = [line.rstrip() for line in screen.splitlines() if not re.fullmatch(r"[─\s]+", line) or not line.strip()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def main() -> None:
@@ -144,7 +160,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep homes, projects and logs")
     chosen = parser.parse_args()
     isolate("tests.clients.lab.conversation")
-    with lab_run(chosen.programs.resolve(), keep=chosen.keep) as run:
+    with lab_run(chosen.programs.resolve(), keep=chosen.keep, rows=PANE_ROWS) as run:
         is_done, text = record(run)
     print(text)
     if is_done and chosen.page:

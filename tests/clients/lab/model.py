@@ -1,8 +1,9 @@
 """Scripted model: an HTTP server on loopback that coding tools take for their model.
 
-Each session is a path prefix (`/s/NAME`) with a script: a list of steps, one for each request that lists tools. A step
-is a reply, or a function that makes one from the request. Requests without tools (titles, summaries, routing) are
-answered `ok` and take no step. All requests are kept, and written to a log folder as JSON lines.
+Each session is a path prefix (`/s/NAME`) with a script: a list of steps, one for each request of an agent. A step
+is a reply, or a function that makes one from the request. Requests of the client's own (titles, summaries, routing)
+list no tools, or one; they are answered `ok` and take no step. All requests are kept, and written to a log folder as
+JSON lines.
 """
 
 import gzip
@@ -21,6 +22,7 @@ from tests.clients.lab.wire import ModelReply, ModelRequest, ToolCall, Wire, wir
 
 Step = ModelReply | Callable[[ModelRequest], ModelReply]
 SCRIPT_ENDED = ModelReply("(script ended)")
+TOOLS_MIN = 2  # of a request of an agent
 MODELS = ("fake-model", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro")
 
 
@@ -155,7 +157,7 @@ class ModelHandler(BaseHTTPRequestHandler):
 
     def answer(self, session: ModelSession, wire: Wire, body: Any) -> None:
         request = wire.read(body, time.time())
-        reply = session.reply(request, body) if request.tools else without_tools(body)
+        reply = session.reply(request, body) if len(request.tools) >= TOOLS_MIN else of_the_client(body)
         with self.model.lock:
             ModelHandler.count += 1
         document = wire.document(reply, ModelHandler.count, body.get("model") or "fake-model")
@@ -176,7 +178,7 @@ class ModelHandler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def without_tools(body: Any) -> ModelReply:
+def of_the_client(body: Any) -> ModelReply:
     """Reply to a request of the client's own. Gemini's router and the like ask for JSON."""
     if (body.get("generationConfig") or {}).get("responseMimeType") == "application/json":
         return say(json.dumps({"reasoning": "ok", "model_choice": "pro", "complexity_score": 50}))

@@ -119,7 +119,7 @@ def idle(room: ClientRoom, server: TmuxServer) -> list[Check]:
         if not room.session.wait_requests(1, TURN_SECONDS_MAX):
             return [Check("unread at stop", False, "no first turn:\n" + pane.screen())]
         checks = [stop_check(room), wake_check(room), prompt_check(room, pane.type)]
-        (room.model.logs / f"{room.session.name}.screen").write_text(pane.screen(history=200))
+        (room.model.logs / f"{room.session.name}.screen").write_text(pane.screen())
         return checks
     finally:
         pane.close()

@@ -168,7 +168,7 @@ CLIENTS = {
             configure=configure_codex,
             write=lambda path, content: ToolCall("apply_patch", patch=patch(path, content)),
             write_arguments=("-m", "gpt-5.5"),  # with a model that it does not know it offers no apply_patch
-            ready=r"gpt-\S+ \w+ · ",
+            ready=r"(?:gpt|GPT)-\S+ \w+ · ",
             agrees=(("Hooks need review", "2"),),
         ),
         LabClient(

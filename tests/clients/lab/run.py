@@ -27,9 +27,9 @@ class LabRun(NamedTuple):
 
 
 @contextmanager
-def lab_run(programs: Path, *, keep: bool = False) -> Iterator[LabRun]:
+def lab_run(programs: Path, *, keep: bool = False, rows: int = 40) -> Iterator[LabRun]:
     folder = Path(tempfile.mkdtemp(prefix="telex-lab-", dir="/var/tmp"))  # short: sockets of clients are in it
-    run = LabRun(folder, programs, ScriptedModel(folder / "logs"), TmuxServer(folder / "tmux"))
+    run = LabRun(folder, programs, ScriptedModel(folder / "logs"), TmuxServer(folder / "tmux", rows))
     try:
         yield run
     finally:

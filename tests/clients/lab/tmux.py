@@ -7,13 +7,15 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-KEY_SECONDS = 0.4  # between text and Enter: TUIs take faster input for a paste
-SIZE = ("-x", "120", "-y", "40")
+KEY_SECONDS = 1.0  # between text and Enter: TUIs take faster input for a paste
+COLUMNS = 120
 
 
 class TmuxServer:
-    def __init__(self, socket: Path) -> None:
-        self.socket = socket
+    """`rows` is the height of its panes. What a TUI has scrolled off the screen is lost."""
+
+    def __init__(self, socket: Path, rows: int = 40) -> None:
+        self.socket, self.rows = socket, rows
 
     def run(self, *words: str) -> str:
         command = ["tmux", "-f", "/dev/null", "-S", str(self.socket), *words]
@@ -36,7 +38,7 @@ class TmuxServer:
             ]
         )
         self.run(
-            "new-session", "-d", "-s", name, *SIZE, "-c", str(folder),
+            "new-session", "-d", "-s", name, "-x", str(COLUMNS), "-y", str(self.rows), "-c", str(folder),
             f'{line} sh "$TMUX" "$TMUX_PANE" {shlex.join(command)}; sleep 3600',
         )  # fmt: skip
         return TmuxPane(self, name)
@@ -49,8 +51,8 @@ class TmuxPane:
     def __init__(self, server: TmuxServer, name: str) -> None:
         self.server, self.name = server, name
 
-    def screen(self, history: int = 0) -> str:
-        return self.server.run("capture-pane", "-p", "-t", self.name, "-S", f"-{history}").rstrip()
+    def screen(self) -> str:
+        return self.server.run("capture-pane", "-p", "-t", self.name).rstrip()
 
     def type(self, text: str) -> None:
         self.keys("-l", text)
