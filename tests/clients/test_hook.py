@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
 from telex.surfaces.clients.calls import patched_paths, read_call
-from telex.surfaces.clients.hook import LOG_BYTES_MAX, log
+from telex.surfaces.clients.hook import LOG_BYTES_MAX, is_plain, log
 from telex.surfaces.clients.table import CLIENTS
+from telex.validation.contracts import judge
 from tests.cli.cli_kit import COMMAND, Ran
 from tests.cli.test_cli_process import HEAVY, LOADED
 from tests.clients.hook_kit import (
@@ -36,6 +37,7 @@ from tests.clients.hook_kit import (
     text_of,
 )
 from tests.proofs import proves
+from tests.work.contract_team import contract
 
 __all__ = ["empty", "filled_store", "hook", "project"]
 BASE = {"session_id": SESSION, "cwd": RECORDED}
@@ -303,6 +305,37 @@ def test_the_request_in_the_text_allows_the_write_once_it_is_approved(project: P
         assert receipt.accepted, receipt.findings
         assert bus.approve(receipt.id, approved=True, reason="fine", agent="lead").accepted
     assert hook(project, "claude", "PreToolUse", write("src/mail/x.py")) == (0, "", "")
+
+
+@proves("hooks/guard-paths")
+def test_an_agent_without_a_contract_is_guarded_again_when_it_gets_one(project: Project, hook: Hook) -> None:
+    inside, linked = write("src/mail/x.py"), write("src/link/x.py")
+    (project.root / "src/mail").mkdir(parents=True)
+    (project.root / "src/link").symlink_to("/etc")
+    for _ in range(3):
+        assert hook_process(project, "claude", "PreToolUse", inside, TELEX_AGENT="qa") == (0, "", "")
+        for payload in (linked, write(".git/config"), write(".TELEX/x"), write("a/aux.py"), write("a./b")):
+            assert decision_of(hook_process(project, "claude", "PreToolUse", payload, TELEX_AGENT="qa")) == "deny"
+    [session] = sessions.all_sessions(project.sessions)
+    assert session.unguarded
+    with project.bus() as bus:
+        assert bus.send(contract("Q", allowed_paths=["tests/"]), sender="lead", to="qa").accepted
+    assert decision_of(hook_process(project, "claude", "PreToolUse", inside, TELEX_AGENT="qa")) == "deny"
+
+
+@proves("hooks/guard")
+def test_a_subagent_is_covered_by_the_contract_of_its_session(project: Project, hook: Hook) -> None:
+    subagent = {"agent_id": "a1", "agent_type": "general-purpose"}
+    for _ in range(2):
+        assert decision_of(hook(project, "claude", "PreToolUse", write("src/mail/x.py") | subagent)) == "deny"
+        assert hook(project, "claude", "PreToolUse", write("src/auth/x.py") | subagent) == (0, "", "")
+
+
+@proves("hooks/guard-paths")
+@given(st.lists(st.text("abGITgit.:~ -_\\conTELEXtelex.toml$0é", min_size=1), min_size=1, max_size=3).map("/".join))
+def test_a_path_that_passes_without_a_look_passes_the_guard(path: str) -> None:
+    if is_plain(path, "/no/such/project"):
+        assert judge(path, ()).code is None
 
 
 @proves("hooks/guard")

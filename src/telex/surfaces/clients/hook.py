@@ -33,6 +33,10 @@ DONE, BLOCKED = 0, 2
 SEND_MESSAGE = "SendMessage"
 MESSAGE_FIELDS = ("message", "content")
 _FINDINGS_MAX = 5
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+_RESERVED = frozenset({".git", ".telex", "telex.toml", "con", "prn", "aux", "nul"}) | {
+    f"{device}{number}" for device in ("com", "lpt") for number in range(10)
+}
 
 
 class HookAnswer(NamedTuple):
@@ -56,6 +60,7 @@ class HookRun:
         self.store = find_store(call.cwd, environ)
         self.folder = sessions.folder_of(self.store) if self.store else ""
         self.session: Session | None = None
+        self.lead = ""  # name of the session, whose contracts cover its subagents too
 
     def answer(self) -> HookAnswer:
         if self.store is None:
@@ -95,6 +100,7 @@ class HookRun:
         may_begin = session is None or session.state == sessions.ENDED
         if session is None or call.moment == table.START or (may_begin and call.moment == table.PROMPT):
             session = self._bind(session, session_id)
+        self.lead = session.agent
         if call.agent_id and call.agent_type:
             session = self._bind_subagent(session)
         self.note(f"agent: {session.agent}")
@@ -241,40 +247,54 @@ class HookRun:
     def _before_tool(self) -> HookAnswer:
         if self.call.tool == SEND_MESSAGE:
             return self._check_native()
-        from telex.project import from_root, root_of
+        from telex.project import find_settings, from_root, root_of
 
-        root = root_of(self.call.cwd)
-        paths = [from_root(path, self.call.cwd, root) for path in written_paths(self.call)]
+        assert self.store is not None
+        cwd, root = self.call.cwd, root_of(self.call.cwd)
+        paths = [from_root(path, cwd, root) for path in written_paths(self.call)]
         inside = [path for path in paths if path and not os.path.isabs(path)]
         self.note(f"paths in the project: {len(inside)} of {len(paths)}")
         if not inside:
             return NOTHING  # the client's own permissions are for other paths
+        self.session = self._bound()
+        state = f"{stamp_of(self.store)} {stamp_of(find_settings(cwd) or '')}"
+        if self.session.unguarded == state and all(is_plain(path, root) for path in inside):
+            self.note("no contract covers this agent, as of the last look")
+            return NOTHING
+        return self._guard(inside, root, state)
+
+    def _guard(self, paths: list[str], root: str, state: str) -> HookAnswer:
         from telex.config import load
 
-        settings = load(self.call.cwd)
-        if settings.hooks_guard == "off":
-            self.note('[hooks] guard = "off"')
-            return NOTHING
-        self.session = self._bound()
-        refused = [verdict for verdict in self._verdicts(inside, root, settings) if not verdict.allowed]
-        self.note(f"paths that {self.session.agent} may not write: {len(refused)}")
-        if not refused:
-            return NOTHING
-        return denied(self.call, denial_text(refused, self.session.agent), mode=settings.hooks_guard)
+        settings, session = load(self.call.cwd), self.session
+        assert session is not None
+        mode = settings.hooks_guard
+        verdicts = self._verdicts(paths, root, settings) if mode != "off" else []
+        refused = [verdict for verdict in verdicts if not verdict.allowed]
+        if not any(verdict.plan or verdict.code for verdict in verdicts):
+            self._save(session, unguarded=state)
+        self.note(f"paths that {session.agent} may not write: {len(refused)}" if mode != "off" else "the guard is off")
+        return denied(self.call, denial_text(refused, session.agent), mode=mode) if refused else NOTHING
 
     def _verdicts(self, paths: list[str], root: str, settings: "Settings") -> "list[PathVerdict]":
+        """Verdicts under the contracts of this agent; a subagent without any is covered by those of its session."""
         from telex.connection import gate
         from telex.errors import NotAMember
         from telex.model.roster import AGENT
         from telex.project import LinkResolver
 
-        assert self.session is not None
-        agent, resolve = self.session.agent, LinkResolver(root).leads_to
+        session, resolve = self.session, LinkResolver(root).leads_to
+        assert session is not None
+        verdicts: list[PathVerdict] = []
         with gate(self.store, settings, close=not self.keeps_store_open) as bus:
-            try:
-                return bus.guard(paths, agent=agent, resolve=resolve)
-            except NotAMember:  # it has not sent anything yet, and joins as an agent without a role
-                return bus.guard(paths, agent=agent, role=self.session.role or AGENT, resolve=resolve)
+            for name in dict.fromkeys((session.agent, self.lead)):
+                try:
+                    verdicts = bus.guard(paths, agent=name, resolve=resolve)
+                except NotAMember:  # it has not sent anything yet, and joins as an agent without a role
+                    verdicts = bus.guard(paths, agent=name, role=session.role or AGENT, resolve=resolve)
+                if any(verdict.plan for verdict in verdicts):
+                    break
+        return verdicts
 
     # --- messages between teammates ----------------------------------------------------------------------------------
     def _check_native(self) -> HookAnswer:
@@ -349,6 +369,17 @@ def denial_text(refused: "list[PathVerdict]", agent: str) -> str:
         lines.append(f"The telex tool `send` (mcp__telex__send) requests it: {arguments}")
         lines.append(f"So does, with the message on stdin: {command}")
     return "\n".join(lines)
+
+
+def is_plain(path: str, root: str) -> bool:
+    """May any agent without a contract write this path, for certain? Others are for the guard: files of git and Telex,
+    links, and names that some systems read as another file."""
+    names = path.lower().split("/")
+    if not _PLAIN.issuperset(path) or any(
+        not name or name[-1] == "." or name in _RESERVED or name.partition(".")[0] in _RESERVED for name in names
+    ):
+        return False
+    return os.path.realpath(os.path.join(root, path)) == os.path.join(os.path.realpath(root), *path.split("/"))
 
 
 def native_message(tool_input: "dict[str, Any]") -> str:

@@ -61,6 +61,7 @@ class Session(NamedTuple):
     wanted: str = ""  # name that was asked for; differs from `agent` where another live session had it
     parent: str = ""  # of a subagent or teammate: id of its session
     stamp: str = ""  # state of the store's files when there was nothing new in it for this session
+    unguarded: str = ""  # state of store and settings in which no contract covered this agent
     renew_at: float = 0.0  # when a lease of this agent has to be renewed; 0: it holds none
 
 
