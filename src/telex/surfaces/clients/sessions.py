@@ -502,6 +502,8 @@ def reach_of(folder: str, agents: "Sequence[str]") -> dict[str, str]:
 
 def _reach(session: Session) -> str:
     client = CLIENTS.get(session.client)
+    if is_provisional(session):  # no hook has run
+        return IDLE_WAKE if session.socket else WHEN_ASKED
     if session.state == BUSY:
         return MID_TURN if client is not None and client.is_told_mid_turn else TURN_END
     can_wake = session.socket or session.pane or (client is not None and client.wakes_itself)
