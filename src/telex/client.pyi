@@ -95,6 +95,7 @@ class SyncBus:
         *,
         by: str | None = None,
         told: int = 0,
+        session: str | None = None,
         way: str | None = None,
         failed: str | None = None,
         force: bool = False,

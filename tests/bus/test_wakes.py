@@ -144,6 +144,17 @@ def test_a_wake_without_a_reaction_blocks_no_later_message(team: Team) -> None:
     assert recorded(team)[-2:] == ["wake-withdrawn", "wake-due"]
 
 
+@proves("wake/other-session")
+def test_a_new_session_is_woken_though_the_one_before_did_not_react(team: Team) -> None:
+    team.note()
+    delivered(team, session="claude:1")
+    assert team.bus.wake("lead", session="claude:1").stage == "delivered"
+    assert team.bus.wake("lead", session="claude:2").stage == "due"
+    team.clock.leap(2.0)
+    assert team.bus.wake("lead", session="claude:2", way="keys").claimed
+    assert recorded(team) == ["wake-due", "wake-delivered", "wake-withdrawn", "wake-due", "wake-delivered"]
+
+
 @proves("wake/grace")
 def test_a_wake_waits_for_its_grace(open_team: OpenTeam) -> None:
     team = open_team(wake_grace_seconds=5.0)
@@ -229,6 +240,9 @@ def test_the_history_of_a_message_has_its_wake(team: Team) -> None:
         ("wake-delivered", "human", "lead"),
     ]
     assert [detail["unread"] for detail in team.happened(*WAKING)] == [2, 2]
+    team.take()
+    team.bus.wake("lead")
+    assert team.kinds(id_)[-1] == "wake-seen"
 
 
 def test_a_message_to_a_role_wakes_its_members(team: Team) -> None:
@@ -255,6 +269,7 @@ STEPS = st.lists(
         st.sampled_from([None, "keys"]),
         st.sampled_from([None, None, "broken"]),
         st.booleans(),
+        st.sampled_from([None, "a", "b"]),
     ),
     max_size=40,
 )
@@ -263,16 +278,16 @@ STEPS = st.lists(
 @proves("wake/moves")
 @given(STEPS, st.integers(0, 3), st.sampled_from([(0.0, 0.0), (22.0, 7.0)]))
 def test_wakes_keep_to_their_states_whatever_happens(
-    steps: list[tuple[float, set[int], bool, int, str | None, str | None, bool]],
+    steps: list[tuple[float, set[int], bool, int, str | None, str | None, bool, str | None]],
     budget: int,
     quiet: tuple[float, float],
 ) -> None:
     limits = Limits(wakes_per_hour_max=budget, wake_quiet_from_hour=quiet[0], wake_quiet_until_hour=quiet[1])
     state, now, events = WakeState(), 0.0, list[Event]()
-    for passed, unread, has_looked, told, way, failed, force in steps:
+    for passed, unread, has_looked, told, way, failed, force, session in steps:
         now += passed
         step = WakeStep("dev", now, now / 3600 % 24, sorted(unread), has_looked, told)
-        step = step._replace(way=way, failed=failed, force=force)
+        step = step._replace(way=way, failed=failed, force=force, session=session)
         for _ in range(4):  # more events than any step has
             event = decide(state, step, limits)
             if event is None:

@@ -20,7 +20,7 @@ from telex.model.message import WAKING
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
 from telex.surfaces.clients.sessions import BUSY, IDLE, REACH_TEXT, Session
-from telex.surfaces.clients.wakes import TMUX_KEYS, Waker
+from telex.surfaces.clients.wakes import TMUX_KEYS
 from tests.cli.cli_kit import COMMAND, Run, process, run
 from tests.proofs import proves
 
@@ -284,7 +284,6 @@ def test_an_agent_is_woken_by_hand(project: Path, run: Run, monkeypatch: pytest.
     keys: list[str] = []
     typed = TMUX_KEYS._replace(deliver=lambda session, text: keys.append(text.keys))
     monkeypatch.setattr("telex.surfaces.clients.wakes.WAYS", (typed,))
-    monkeypatch.setattr(Waker.__init__, "__kwdefaults__", {**Waker.__init__.__kwdefaults__, "ways": (typed,)})
     assert run("wake", "dev").code == 3  # no store
     with connect() as bus:
         bus.join("dev", role="dev")

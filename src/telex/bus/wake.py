@@ -26,6 +26,7 @@ class WakeRequest(NamedTuple):
     agent: str
     by: str | None = None
     told: int = 0
+    session: str | None = None
     way: str | None = None
     failed: str | None = None
     force: bool = False
@@ -42,11 +43,10 @@ async def wake(context: BusContext, request: WakeRequest) -> Wake:
 
 
 def _bounded(request: WakeRequest, member: Member, characters_max: int) -> WakeRequest:
-    way, failed = (
-        replace_surrogates(text[:characters_max]) if text else text for text in (request.way, request.failed)
-    )
+    texts = {"way": request.way, "failed": request.failed, "session": request.session}
+    cut = {name: replace_surrogates(text[:characters_max]) if text else None for name, text in texts.items()}
     by = normalised(request.by) if request.by else member.name
-    return request._replace(agent=member.name, by=by, way=way, failed=failed)
+    return request._replace(agent=member.name, by=by, **cut)
 
 
 def _advance(context: BusContext, tx: Transaction, request: WakeRequest, member: Member) -> Wake:
@@ -71,7 +71,7 @@ def _look_ahead(context: BusContext, reads: Reads, request: WakeRequest, member:
 def _look(context: BusContext, reads: Reads, request: WakeRequest, member: Member) -> Look:
     now = context.clock.now()
     state = _states(context, reads).get(member.name, wakes.WakeState())
-    mark = max(request.told, state.newest)
+    mark = request.told if request.session else max(request.told, state.newest)
     local = time.localtime(now)
     step = wakes.WakeStep(
         agent=member.name,

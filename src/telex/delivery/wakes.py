@@ -34,6 +34,7 @@ RETRY_SECONDS = 30.0  # after a failed delivery
 READ = "its messages were read before"
 TOLD = "the session was told of its messages before"
 NOT_SEEN = "the agent did not react in time"
+OTHER_SESSION = "its session has ended, and the agent has another one"
 REPEATED = "it is repeated at once"
 GRACE, QUIET, BUDGET, FAILED = "grace", "quiet hours", "budget", "failed delivery"
 
@@ -46,8 +47,10 @@ class WakeState(NamedTuple):
     since: float = 0.0  # when it reached this stage
     position: int = 0  # the number of its last event
     newest: int = 0  # the highest number of a message that a delivered wake was about
+    about: int = 0  # the number of the newest message that its last event was about
     delivered: tuple[float, ...] = ()  # times of the deliveries of about an hour
     failed: str = ""  # due again: why the last delivery failed
+    session: str = ""  # that the last delivery was for; empty: unknown
 
 
 class WakeStep(NamedTuple):
@@ -59,6 +62,7 @@ class WakeStep(NamedTuple):
     unread: Sequence[int] = ()  # numbers of the unread messages
     has_looked: bool = False  # the agent has seen its inbox since the last event of the wake
     told: int = 0  # number of the newest message that the session was told of
+    session: str | None = None  # of the agent, if it is known
     by: str | None = None  # who wakes
     way: str | None = None  # deliver the wake now, in this way
     failed: str | None = None  # the delivery that this caller has begun failed, for this reason
@@ -77,6 +81,7 @@ def fold(state: WakeState, event: Event) -> WakeState:
     stage, detail = STAGES[event.kind], detail_of(event)
     is_again = stage == "due" and state.stage == "delivered"
     state = state._replace(stage=stage, since=event.at, position=event.seq, failed="")
+    state = state._replace(about=event.message or state.about)
     if stage == "due":
         reason = detail.get("reason")
         return state._replace(failed=str(reason or "?")) if is_again else state._replace(number=event.seq)
@@ -84,7 +89,8 @@ def fold(state: WakeState, event: Event) -> WakeState:
         recent = [at for at in state.delivered if at > event.at - HOUR_SECONDS]
         newest = detail.get("newest")
         mark = max(state.newest, newest if isinstance(newest, int) else 0)
-        return state._replace(newest=mark, delivered=(*recent, event.at))
+        session = str(detail.get("session") or "")
+        return state._replace(newest=mark, delivered=(*recent, event.at), session=session)
     return state
 
 
@@ -96,9 +102,9 @@ def decide(state: WakeState, step: WakeStep, limits: Limits) -> Event | None:
     if state.stage != "due":
         return _event("wake-due", step, news) if news else None
     if not news:
-        return _event("wake-withdrawn", step, news, reason=TOLD if step.unread else READ)
+        return _end("wake-withdrawn", state, step, reason=TOLD if step.unread else READ)
     if step.way is not None and step.failed is None and is_ready(state, step, limits):
-        return _event("wake-delivered", step, news, way=step.way)
+        return _event("wake-delivered", step, news, way=step.way, session=step.session)
     return None
 
 
@@ -106,20 +112,28 @@ def _of_delivered(state: WakeState, step: WakeStep, limits: Limits) -> Event | N
     if step.failed is not None:
         return _event("wake-due", step, step.unread, way=step.way, reason=step.failed)
     if step.has_looked:
-        return _event("wake-seen", step, step.unread)
+        return _end("wake-seen", state, step)
+    if _is_other_session(state, step):
+        return _end("wake-withdrawn", state, step, reason=OTHER_SESSION)
     if step.force and step.way is not None:
-        return _event("wake-withdrawn", step, step.unread, reason=REPEATED)
+        return _end("wake-withdrawn", state, step, reason=REPEATED)
     if not any(number <= state.newest for number in step.unread):
-        return _event("wake-withdrawn", step, step.unread, reason=READ)
+        return _end("wake-withdrawn", state, step, reason=READ)
     if step.now - state.since >= limits.wake_seen_seconds:
-        return _event("wake-withdrawn", step, step.unread, reason=NOT_SEEN)
+        return _end("wake-withdrawn", state, step, reason=NOT_SEEN)
     return None
 
 
 def unseen(state: WakeState, step: WakeStep) -> list[int]:
     """The unread messages that neither the session nor an earlier wake has told of."""
-    mark = step.told if state.failed else max(step.told, state.newest)
+    is_told = not state.failed and not _is_other_session(state, step)
+    mark = max(step.told, state.newest) if is_told else step.told
     return list(step.unread) if step.force else [number for number in step.unread if number > mark]
+
+
+def _is_other_session(state: WakeState, step: WakeStep) -> bool:
+    """Was the last wake delivered to another session than the one that the agent has now?"""
+    return bool(step.session and state.session) and step.session != state.session
 
 
 def is_ready(state: WakeState, step: WakeStep, limits: Limits) -> bool:
@@ -152,9 +166,14 @@ def quiet_seconds(hour: float, limits: Limits) -> float:
     return ((end - hour) % 24) * HOUR_SECONDS if is_quiet else 0.0
 
 
+def _end(kind: str, state: WakeState, step: WakeStep, **more: Any) -> Event:
+    """An event that ends the wake: it concerns the message that the wake was about."""
+    return _event(kind, step, (), **more)._replace(message=state.about or None)
+
+
 def _event(kind: str, step: WakeStep, unread: Sequence[int], **more: Any) -> Event:
     """The event concerns the newest message, so that its history shows it."""
     newest = max(unread, default=None)
-    detail = {"unread": len(unread), "newest": newest} | more
+    detail = {"unread": len(unread) or None, "newest": newest} | more
     text = json.dumps({name: value for name, value in detail.items() if value is not None}, ensure_ascii=False)
     return Event(0, step.now, kind, agent=step.by, message=newest, inbox=step.agent, detail=text)

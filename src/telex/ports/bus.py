@@ -241,6 +241,7 @@ class Bus(Protocol):
         *,
         by: str | None = None,
         told: int = 0,
+        session: str | None = None,
         way: str | None = None,
         failed: str | None = None,
         force: bool = False,
@@ -248,7 +249,8 @@ class Bus(Protocol):
         """Bring the wake of an agent up to date: due if it has unread messages after number `told`, withdrawn if they
         were read, seen if it has looked into its inbox. With `way`, a due wake becomes delivered, if it may be now:
         then `claimed` is true, and the caller delivers it, or reports with `failed` why it could not. `force` ignores
-        grace, quiet hours, budget and `told`. At most one wake of an agent is due or delivered at a time.
+        grace, quiet hours, budget and `told`. `session`: the agent's session that the caller knows; what was delivered
+        to another one does not count. At most one wake of an agent is due or delivered at a time.
 
         Raises:
             NotAMember: no agent of that name can be in the team.

@@ -119,7 +119,8 @@ def wake_command(name: str, force: bool, by: str | None, store: str | None, as_j
         results = [_wake(bus, store, session, by or HUMAN, force=force) for session in live]
         if not results:
             wake = bus.wake(agent, by=by or HUMAN, force=force)
-            words, code = _outcome(agent, wake.unread, "no session of it is known here"), NOT_FOUND
+            reason = "no session of it is known here" if wake.unread else ""
+            words, code = _outcome(agent, wake.unread, reason), NOT_FOUND
             facts = {"agent": agent, "stage": wake.stage, "unread": wake.unread, "way": None, "failures": []}
             return _print_wake(facts, words, code if wake.unread else DONE, as_json)
     result = next((one for one in results if one.way), results[0])

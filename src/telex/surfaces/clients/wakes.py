@@ -223,7 +223,7 @@ class Waker:
         folder: str,
         session: Session,
         *,
-        ways: Sequence[Way] = WAYS,
+        ways: Sequence[Way] | None = None,
         runtime: Runtime = BLOCKING,
         by: str | None = None,
         now: Callable[[], float] = time.time,
@@ -231,7 +231,7 @@ class Waker:
         """`folder`: of the sessions, see `sessions.folder_of`. `by`: who wakes; the agent itself if not given."""
         self._by = by or session.agent
         self._bus, self._folder, self._session = bus, folder, session
-        self._ways, self._runtime, self._now = ways, runtime, now
+        self._ways, self._runtime, self._now = WAYS if ways is None else ways, runtime, now
         self.is_stopped = False
 
     async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
@@ -254,7 +254,7 @@ class Waker:
         session = self._load()
         if session is None:
             return None, None
-        wake = await self._bus.wake(session.agent, by=self._by, told=session.told)
+        wake = await self._wake(session.agent, told=session.told)
         if wake.stage != "due":
             return WakeResult(wake), LOOK_SECONDS
         ways = self._usable(session)
@@ -265,6 +265,10 @@ class Waker:
             return WakeResult(wake), min(left, LOOK_SECONDS)
         return await self.deliver(session, ways), BUSY_SECONDS
 
+    async def _wake(self, agent: str, **step: Any) -> "Wake":
+        session = f"{self._session.client}:{self._session.id}"
+        return await self._bus.wake(agent, by=self._by, session=session, **step)
+
     async def wake_now(self, *, force: bool = False) -> WakeResult:
         """Deliver a wake at the wish of a person. `force`: also while the session is busy, during quiet hours, and for
         messages that it was told of."""
@@ -273,7 +277,7 @@ class Waker:
         ways = self._usable(session, may_be_busy=force)
         if ways:
             return await self.deliver(session, ways, force=force)
-        wake = await self._bus.wake(session.agent, by=self._by, told=told, force=force)
+        wake = await self._wake(session.agent, told=told, force=force)
         is_busy = session.state == sessions.BUSY and any(way.fits(session) for way in self._ways)
         return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
 
@@ -283,7 +287,7 @@ class Waker:
         agent, wake = session.agent, None
         for way in ways:
             is_forced = force or bool(failures)  # the next way need not wait for the retry of the one before
-            wake = await self._bus.wake(agent, by=self._by, told=session.told, way=way.name, force=is_forced)
+            wake = await self._wake(agent, told=session.told, way=way.name, force=is_forced)
             if not wake.claimed:
                 return WakeResult(wake, None, tuple(failures))
             failure = await self._attempt(way, session, wake, force=force)
@@ -291,11 +295,11 @@ class Waker:
                 return WakeResult(wake, way.name, tuple(failures))
             failures.append(failure)
             told = 0 if force else self._told(session)
-            wake = await self._bus.wake(agent, by=self._by, told=told, way=way.name, failed=failure)
+            wake = await self._wake(agent, told=told, way=way.name, failed=failure)
             if wake.stage != "due":  # the session was told meanwhile
                 break
         if wake is None:
-            wake = await self._bus.wake(agent, by=self._by, told=0 if force else session.told)
+            wake = await self._wake(agent, told=0 if force else session.told)
         return WakeResult(wake, None, tuple(failures))
 
     async def _attempt(self, way: Way, session: Session, wake: "Wake", *, force: bool) -> str | None:
