@@ -70,12 +70,10 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
     },
     "The team": {
-        "team": CommandInfo("team", "Show the team; join, leave, start or shut it down."),
-        "run": CommandInfo("run", "Start a coding tool as an agent."),
-        "wake": CommandInfo("run", "Wake the session of an idle agent."),
-    },
-    "Coding clients": {
         "init": CommandInfo("init", "Install Telex in Claude Code, Codex, Gemini CLI and others."),
+        "run": CommandInfo("run", "Start a coding tool as an agent."),
+        "team": CommandInfo("team", "Show the team; join, leave, start or shut it down."),
+        "wake": CommandInfo("run", "Wake the session of an idle agent."),
     },
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),

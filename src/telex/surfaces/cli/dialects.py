@@ -189,26 +189,59 @@ def _schema(dialect: Dialect, format_: str) -> str:
 
 
 # --- prompt -----------------------------------------------------------------------------------------------------------
+AGENTS_MD = "agents-md"
+
+
 @command(
     "prompt",
-    [text_option("--role", "ROLE", "The role to teach.", complete="roles", required=True), dialect_option, json_option],
+    [
+        text_option("--role", "ROLE", "The role to teach.", complete="roles"),
+        dialect_option,
+        click.option(
+            "--as",
+            "format_",
+            type=click.Choice(["text", AGENTS_MD]),
+            default="text",
+            show_default=True,
+            help="The prompt alone, or a block for AGENTS.md, for which the role is optional.",
+        ),
+        json_option,
+    ],
 )
-def prompt_command(role: str, dialect: str | None, as_json: bool) -> int:
+def prompt_command(role: str | None, dialect: str | None, format_: str, as_json: bool) -> int:
     """Print the shortest prompt that teaches an agent to send the messages of its role."""
-    from telex.generate.prompt import prompt, tokens_estimated
+    from telex.generate.prompt import tokens_estimated
 
-    spoken = dialect_from(dialect) if dialect else _only_dialect_of(role)
-    if spoken.types and spoken.addresses != "names" and role not in participants(spoken):
-        raise _no_role(role, spoken.name, participants(spoken))
-    text = prompt(spoken, role)
+    if role is None and format_ != AGENTS_MD:
+        raise CommandError("missing argument: telex prompt --role ROLE")
+    spoken, text = _prompt_of(role, dialect) if role is not None else (None, "")
+    if format_ == AGENTS_MD:
+        text = _agents_block(text)
     tokens = tokens_estimated(text)
     if as_json:
-        print_json({"role": role, "dialect": spoken.name, "tokens": tokens, "prompt": text})
+        print_json({"role": role, "dialect": spoken.name if spoken else None, "tokens": tokens, "prompt": text})
         return DONE
     sys.stdout.write(text)
     sys.stdout.flush()
     sys.stderr.write(f"≈ {tokens} tokens\n")
     return DONE
+
+
+def _prompt_of(role: str, dialect: str | None) -> tuple[Dialect, str]:
+    from telex.generate.prompt import prompt
+
+    spoken = dialect_from(dialect) if dialect else _only_dialect_of(role)
+    if spoken.types and spoken.addresses != "names" and role not in participants(spoken):
+        raise _no_role(role, spoken.name, participants(spoken))
+    return spoken, prompt(spoken, role)
+
+
+def _agents_block(prompt: str) -> str:
+    """A block for AGENTS.md between marks, so that a later version can replace it."""
+    from telex.surfaces.clients.plugin_files import data
+
+    typed = f"\n### Your messages\n\n{prompt.rstrip()}\n" if prompt else ""
+    return f"<!-- telex: begin -->\n{data('AGENTS.md')}{typed}<!-- telex: end -->\n"
 
 
 def _only_dialect_of(role: str) -> Dialect:

@@ -20,6 +20,7 @@ PERMISSIONS = ("mcp__telex", "mcp__plugin_telex_telex")
 SERVER_KEYS = ("mcpServers", "mcp")  # objects with servers, by name
 TABLE = ("mcp_servers", SERVER)  # of Codex
 PLUGIN = "telex@telex"  # a client's own entry for our plugin
+_PLUGIN_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
 FILE_BYTES_MAX = 8_388_608
 _HOOK = re.compile(r"""(?:^|[\\/"'\s])telex(?:\.exe)?["']?\s+hook\s""")
 
@@ -191,10 +192,10 @@ def _is_permission_of(before: Any, path: json_edit.Path, tree: Any) -> bool:
 
 
 def _without_new_empties(tree: Any, before: Any) -> Any:
-    """The tree without empty containers at its top that were not there before: clients leave them behind."""
+    """The tree without the empty containers of a plugin that were not there before: clients leave them behind."""
     if not isinstance(tree, dict):
         return tree
-    return {key: value for key, value in tree.items() if value not in ({}, []) or key in _dict(before)}
+    return {key: value for key, value in tree.items() if value or key not in _PLUGIN_KEYS or key in _dict(before)}
 
 
 def _containers(tree: Any, path: json_edit.Path = ()) -> list[json_edit.Path]:

@@ -358,7 +358,7 @@ class Installation(NamedTuple):
         edits += [FileEdit(path, read_text(path), text) for path, text in files.own.items()]
         if not self.is_dry:
             _apply_all(edits)
-        return Outcome(client, "files", (), tuple(edits), self._steps(client), tuple(problems))
+        return Outcome(client, "files", edits=tuple(edits), steps=self._steps(client), problems=tuple(problems))
 
     def _check_place(self, path: str) -> None:
         """A cloned repository may contain links that lead out of it."""
@@ -407,7 +407,8 @@ class Installation(NamedTuple):
             _apply_all(edits)
             remove_folder(folder)
         is_nothing = not commands and not any(edit.is_change for edit in edits)
-        return Outcome(client, "nothing" if is_nothing else "removed", commands, tuple(edits), (), tuple(problems))
+        way = "nothing" if is_nothing else "removed"
+        return Outcome(client, way, commands, tuple(edits), problems=tuple(problems))
 
     def _shared_paths(self, client: str) -> list[str]:
         """Files in which entries of ours may be; those of a project only if they are in it."""

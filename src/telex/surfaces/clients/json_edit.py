@@ -111,8 +111,8 @@ def _container(text: str, start: int, depth: int) -> Node:
         start,
         position + 1,
         values if is_object else list(values.values()),
-        tuple(children),
-        comma,
+        children=tuple(children),
+        comma=comma,
     )
 
 
@@ -193,25 +193,28 @@ def remove(text: str, path: Path) -> str:
     if parent is None or child is None:
         return text
     place = parent.children.index(child)
-    if len(parent.children) == 1:
-        closing = text[child.node.end if parent.comma is None else parent.comma + 1 : parent.end - 1]
-        head = text[parent.start + 1 : child.start]
-        inner = head.rstrip() + closing.rstrip() if (head + closing).strip() else ""
-        inner += closing[len(closing.rstrip()) :] if inner else ""
-        return text[: parent.start + 1] + inner + text[parent.end - 1 :]
-    if place == len(parent.children) - 1:
-        before = parent.children[place - 1].node.end
-        comma = _skip(text, before)
-        start = _start_of_line(text, child.start)
-        if parent.comma is not None:  # the comma of the one before becomes the trailing one
-            return text[:start] + text[parent.comma + 1 :]
-        between = text[comma + 1 : max(start, comma + 1)]  # a comment of the one before, perhaps
-        return text[:comma] + (between if between.strip() else "") + text[child.node.end :]
     start = _start_of_line(text, child.start)
-    end = _skip(text, child.node.end) + 1
-    if start == child.start:  # on the line of another
-        return text[:start] + text[_skip(text, end) :]
-    return text[:start] + text[end:]
+    if len(parent.children) == 1:
+        head = text[parent.start + 1 : start]
+        closing = text[child.node.end if parent.comma is None else parent.comma + 1 : parent.end - 1]
+        inner = _joined(head, closing) if (head + closing).strip() else ""
+        return _joined(text[: parent.start + 1] + inner, text[parent.end - 1 :])
+    if place < len(parent.children) - 1:
+        end = _skip(text, child.node.end) + 1
+        is_first_on_line = start < child.start
+        return _joined(text[:start], text[end if is_first_on_line else _skip(text, end) :])
+    if parent.comma is not None:  # the comma of the one before becomes the trailing one
+        return _joined(text[:start], text[parent.comma + 1 :])
+    comma = _skip(text, parent.children[place - 1].node.end)
+    between = text[comma + 1 : max(start, comma + 1)]  # a comment of the one before, perhaps
+    return _joined(text[:comma] + (between if between.strip() else ""), text[child.node.end :])
+
+
+def _joined(before: str, after: str) -> str:
+    """Both texts, with a line end between them if a comment would swallow the second."""
+    tokens = list(_STRING_OR_COMMENT.finditer(before))
+    is_open = bool(tokens) and tokens[-1].end() == len(before) and tokens[-1].group().startswith("//")
+    return before + (_newline(before) if is_open and not after.startswith(("\n", "\r")) else "") + after
 
 
 def remove_empty(text: str, path: Path) -> str:

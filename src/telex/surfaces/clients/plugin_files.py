@@ -20,6 +20,7 @@ AUTHOR = {"name": "Telex"}
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 SECONDS, MILLISECONDS = 10, 10_000  # timeout of a hook, in the unit of its client
 WAKE_SECONDS = 86_400
+VARIABLES = ("TELEX_AGENT", "TELEX_ROLE", "TELEX_SESSION", "TELEX_STORE", "TELEX_CONFIG", "TELEX_TOKEN")
 MESSAGES = "SendMessage"  # Claude's own tool for messages to teammates
 _CLAUDE_ONLY = (IDLE, SUBAGENT_START, SUBAGENT_STOP)  # moments of Claude's agent teams
 _UNGUARDED = {"claude": ("apply_patch",)}  # tools of other clients that run Claude's hooks
@@ -54,7 +55,7 @@ def server(client: str, setup: Setup) -> dict[str, Any]:
 _SERVER_HEAD: dict[str, dict[str, Any]] = {"copilot": {"type": "local"}}
 _SERVER_TAIL: dict[str, dict[str, Any]] = {
     "claude": {"alwaysLoad": True},  # lists the tools in the first request
-    "codex": {"required": True, "env_vars": ["TELEX_AGENT", "TELEX_SESSION"]},  # waits for it; passes the name on
+    "codex": {"required": True, "env_vars": list(VARIABLES)},  # waits for it; passes these variables on
     "gemini": {"trust": True},  # asks for no tool
     "qwen": {"trust": True},
     "copilot": {"tools": ["*"]},

@@ -29,14 +29,13 @@ async function answer(event, payload, directory) {
 export const Telex = async ({ client, directory }) => {
   const waiting = new Set() // ids of sessions with a `wake` process
   const running = new Set() // the processes
+  const begun = new Set() // ids of sessions that had their first prompt
   const parents = new Map() // id of the session that started a subagent's session
   const stop = () => { for (const child of running) child.kill() }
   process.once("exit", stop)
 
   const prompt = (id, text) =>
     client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } }).catch(() => {})
-  const context = (id, text) =>
-    client.session.prompt({ path: { id }, body: { noReply: true, parts: [{ type: "text", text }] } }).catch(() => {})
   const textOf = (told) => told.hookSpecificOutput?.additionalContext ?? told.reason
 
   const onIdle = async (id) => {
@@ -53,18 +52,18 @@ export const Telex = async ({ client, directory }) => {
     event: async ({ event }) => {
       const info = event.properties?.info
       const id = event.properties?.sessionID ?? info?.id
-      if (event.type === "session.created") {
-        if (info?.parentID) return void parents.set(id, info.parentID)
-        const text = textOf(await answer("session.created", { session_id: id }, directory))
-        if (text) void context(id, text)
-      }
+      if (event.type === "session.created" && info?.parentID) parents.set(id, info.parentID)
       if (parents.has(id)) return
       if (event.type === "session.idle") void onIdle(id)
       if (event.type === "session.deleted") void answer("session.deleted", { session_id: id }, directory)
     },
+    // opencode waits for this function, and not for `session.created`, whose text would miss the first prompt.
     "chat.message": async (input, output) => {
-      if (parents.has(input.sessionID)) return
-      const text = textOf(await answer("chat.message", { session_id: input.sessionID }, directory))
+      const id = input.sessionID
+      if (parents.has(id)) return
+      const event = begun.has(id) ? "chat.message" : "session.created"
+      begun.add(id)
+      const text = textOf(await answer(event, { session_id: id }, directory))
       const first = output.parts.find((part) => part.type === "text")
       if (text && first) first.text += `\n\n${text}`
     },
@@ -76,7 +75,9 @@ export const Telex = async ({ client, directory }) => {
     "tool.execute.after": async (input, output) => {
       const payload = { session_id: input.sessionID, tool_name: input.tool }
       const text = textOf(await answer("tool.execute.after", payload, directory))
-      if (text && typeof output.output === "string") output.output += `\n\n${text}`
+      if (!text) return
+      if (Array.isArray(output.content)) output.content.push({ type: "text", text }) // of an MCP server
+      else output.output = `${output.output ?? ""}\n\n${text}`
     },
   }
 }
