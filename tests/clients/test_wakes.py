@@ -258,6 +258,7 @@ class FakeCodex:
     def __init__(self, *, refuses: bool = False, status: str = "101 Switching Protocols") -> None:
         self.refuses, self.status = refuses, status
         self.requests: list[Any] = []
+        self.result: Any = {}
 
     def __call__(self, connection: socket.socket) -> None:
         head = b""
@@ -289,7 +290,7 @@ class FakeCodex:
         self._write(connection, {"method": "thread/status", "params": {"filler": "x" * 70_000}})
         self._write(connection, {"id": request["id"], "method": "approve?"})
         is_refused = self.refuses and request["method"] == "turn/start"
-        result = {"error": {"code": -1, "message": "no such thread"}} if is_refused else {"result": {}}
+        result = {"error": {"code": -1, "message": "no such thread"}} if is_refused else {"result": self.result}
         self._write(connection, {"id": request["id"]} | result, halves=True)
 
     def _write(self, connection: socket.socket, tree: Any, *, halves: bool = False) -> None:
@@ -338,6 +339,29 @@ def test_codex_starts_a_turn_in_the_thread_of_the_session(short_path: Path, monk
     assert [request["method"] for request in codex.requests] == ["initialize", "initialized", "turn/start"]
     content = [{"type": "text", "text": "\n".join(long.lines)}]
     assert codex.requests[2]["params"] == {"threadId": "thread-1", "input": content}
+
+
+@proves("wake/codex-socket")
+@pytest.mark.parametrize(
+    "result, idle",
+    [
+        ({"thread": {"status": {"type": "idle"}}}, True),
+        ({"thread": {"status": {"type": "active", "activeFlags": []}}}, False),
+        ({"thread": {"status": None}}, False),
+        ([], False),
+    ],
+)
+def test_codex_says_whether_its_thread_is_idle(
+    result: Any, idle: bool, short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codex, session = FakeCodex(), Session("codex", "thread-1", "dev", state=BUSY)
+    codex.result = result
+    assert CODEX_SOCKET.is_idle is not None
+    path = codex_path(short_path, monkeypatch)
+    assert [CODEX_SOCKET.is_idle(session), CODEX_SOCKET.is_idle(session._replace(state=IDLE))] == [False, True]
+    with serving(path, codex):
+        assert CODEX_SOCKET.is_idle(session) is idle
+    assert codex.requests[-1]["params"] == {"threadId": "thread-1"}
 
 
 @proves("wake/codex-socket")
@@ -431,7 +455,7 @@ def test_nothing_is_typed_into_a_busy_session(bus: SyncBus, tmp_path: Path) -> N
     recorder = Recorder()
     session = session_in(tmp_path, state=BUSY, seen_at=time.time() - 10_000)
     bus.send("first", sender="lead", to="dev")
-    run_sync(waker(bus, tmp_path, session, recorder.way._replace(is_typed=True)).look())
+    run_sync(waker(bus, tmp_path, session, recorder.way._replace(needs_idle=True)).look())
     assert recorder.texts == []
     run_sync(waker(bus, tmp_path, session, recorder.way).look())  # a socket queues it
     assert len(recorder.texts) == 1

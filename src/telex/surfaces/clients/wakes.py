@@ -59,7 +59,8 @@ class Way(NamedTuple):
     name: str
     fits: Callable[[Session], bool]
     deliver: Callable[[Session, WakeText], None]
-    is_typed: bool = False  # into a terminal, where it would answer a question of a busy client
+    needs_idle: bool = False  # it would interrupt a busy client, or answer its question
+    is_idle: Callable[[Session], bool] | None = None  # asks the client; None: the state that hooks have written
 
 
 def claude_socket(session: Session, text: WakeText) -> None:
@@ -104,14 +105,29 @@ def codex_control_path() -> str:
 def codex_control_socket(session: Session, text: WakeText) -> None:
     """The daemon behind Codex's terminal: `turn/start` begins a turn in the visible session. The interface is
     experimental."""
+    content = [{"type": "text", "text": "\n".join(text.lines)}]
+    _ask_codex("turn/start", {"threadId": session.id, "input": content})
+
+
+def is_codex_idle(session: Session) -> bool:
+    """A turn that is started in a busy thread interrupts it."""
+    try:
+        answer = _ask_codex("thread/read", {"threadId": session.id})
+    except WakeError:
+        return session.state == sessions.IDLE
+    thread = answer.get("thread") if isinstance(answer, dict) else None
+    status = thread.get("status") if isinstance(thread, dict) else None
+    return isinstance(status, dict) and status.get("type") == "idle"
+
+
+def _ask_codex(method: str, params: dict[str, Any]) -> Any:
     from telex.surfaces.clients.control_socket import ControlSocket
 
-    content = [{"type": "text", "text": "\n".join(text.lines)}]
     try:
         with ControlSocket(codex_control_path(), WAY_SECONDS) as control:
             control.request("initialize", {"clientInfo": {"name": "telex", "title": "Telex", "version": "1"}})
             control.notify("initialized")
-            control.request("turn/start", {"threadId": session.id, "input": content})
+            return control.request(method, params)
     except OSError as error:
         raise WakeError(f"Codex's control socket: {error.strerror or error}") from error
 
@@ -176,8 +192,10 @@ CODEX_SOCKET = Way(
     "codex-socket",
     lambda session: session.client == "codex" and os.path.exists(codex_control_path()),
     codex_control_socket,
+    needs_idle=True,
+    is_idle=is_codex_idle,
 )
-TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane), tmux_keys, is_typed=True)
+TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane), tmux_keys, needs_idle=True)
 WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, TMUX_KEYS)  # the best first
 
 
@@ -257,7 +275,7 @@ class Waker:
         wake = await self._wake(session.agent, told=session.told)
         if wake.stage != "due":
             return WakeResult(wake), LOOK_SECONDS
-        ways = self._usable(session)
+        ways = await self._usable(session)
         if not ways:
             return WakeResult(wake), BUSY_SECONDS
         left = LOOK_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
@@ -274,11 +292,11 @@ class Waker:
         messages that it was told of."""
         session = self._load() or self._session
         told = 0 if force else session.told
-        ways = self._usable(session, may_be_busy=force)
+        ways = await self._usable(session, may_be_busy=force)
         if ways:
             return await self.deliver(session, ways, force=force)
         wake = await self._wake(session.agent, told=told, force=force)
-        is_busy = session.state == sessions.BUSY and any(way.fits(session) for way in self._ways)
+        is_busy = any(way.fits(session) for way in self._ways)
         return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
 
     async def deliver(self, session: Session, ways: Sequence[Way], *, force: bool = False) -> WakeResult:
@@ -320,12 +338,19 @@ class Waker:
         messages = [message for delivery, message in waiting if delivery.state == "stored"]
         return wake_text(agent, wake.unread, [message for message in messages if message.seq <= wake.newest])
 
-    def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
-        """The ways into the session as it is now. Nothing is typed into a busy one, which may show a question."""
-        is_idle = session.state == sessions.IDLE
+    async def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
+        """The ways into the session as it is now."""
         may_be_busy = may_be_busy or self._now() - session.seen_at > STALE_SECONDS
-        fitting = [way for way in self._ways if way.fits(session)]
-        return [way for way in fitting if is_idle or (may_be_busy and not way.is_typed)]
+        usable = []
+        for way in self._ways:
+            if not way.fits(session):
+                continue
+            is_idle = session.state == sessions.IDLE
+            if way.is_idle is not None:
+                is_idle = await self._runtime.call(way.is_idle, session)
+            if is_idle or (may_be_busy and not way.needs_idle):
+                usable.append(way)
+        return usable
 
     def _load(self) -> Session | None:
         session = sessions.load(self._folder, self._session.client, self._session.id)
@@ -365,7 +390,7 @@ def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> 
     from telex.connection import connect
 
     texts: list[str] = []
-    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), is_typed=True)
+    way = Way("claude-hook", lambda _: True, lambda _, text: texts.append("\n".join(text.lines)), needs_idle=True)
     with connect(store) as bus:
         run_sync(Waker(bus.awaitable, folder, session, ways=(way,)).run(once=True, seconds=seconds))
     return texts[0] if texts else ""
