@@ -115,7 +115,7 @@ def test_without_a_backup_only_our_entries_go(text: str) -> None:
 def test_any_value_can_be_removed_from_any_text(text: str, data: st.DataObject) -> None:
     tree = json_edit.parse(text).value
     assume(tree)
-    path: list[str | int] = []
+    path: list[Any] = []
     node: Any = tree
     parent: Any = None
     while isinstance(node, dict | list) and node and (not path or data.draw(st.booleans())):

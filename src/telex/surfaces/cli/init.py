@@ -131,6 +131,9 @@ def _agent_plugin(run: Installation, *, is_uninstall: bool) -> None:
         raise CommandError(shown(str(error)), FAILED) from error
 
 
+_DRY_VERBS = {"wrote": "write", "edited": "edit", "deleted": "delete"}
+
+
 # --- output -----------------------------------------------------------------------------------------------------------
 def _print_outcome(outcome: Outcome, run: Installation, *, is_uninstall: bool) -> None:
     screen = Screen(sys.stdout)
@@ -140,7 +143,7 @@ def _print_outcome(outcome: Outcome, run: Installation, *, is_uninstall: bool) -
     for words in outcome.commands:
         _line(screen, "run" if run.is_dry else "ran", " ".join(_word(word, run) for word in words))
     for verb, text in _edit_lines(outcome, run):
-        _line(screen, verb, text)
+        _line(screen, _DRY_VERBS[verb] if run.is_dry else verb, text)
     if run.is_dry:
         for edit in outcome.changes:
             screen.line(*_diff(edit, run))

@@ -17,7 +17,7 @@ from telex.surfaces.clients import json_edit, toml_edit
 SERVER = "telex"
 BACKUP = ".telex-backup"
 PERMISSIONS = ("mcp__telex", "mcp__plugin_telex_telex")
-SERVER_KEYS = ("mcpServers", "mcp")  # objects with servers, by name
+SERVER_PATHS = (("mcpServers",), ("mcp",), ("mcp", "servers"), ("mcp_servers",))  # of objects with servers, by name
 TABLE = ("mcp_servers", SERVER)  # of Codex
 PLUGIN = "telex@telex"  # a client's own entry for our plugin
 _PLUGIN_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
@@ -72,7 +72,7 @@ def our_paths(tree: Any) -> list[json_edit.Path]:
     """Paths of the entries that are ours, in the order of the file."""
     if not isinstance(tree, dict):
         return []
-    paths: list[json_edit.Path] = [(key, SERVER) for key in SERVER_KEYS if is_our_server(_get(tree, key, SERVER))]
+    paths: list[json_edit.Path] = [(*path, SERVER) for path in SERVER_PATHS if is_our_server(_get(tree, *path, SERVER))]
     for event, groups in _dict(tree.get("hooks")).items():
         for place, group in enumerate(groups if isinstance(groups, list) else []):
             paths += _hook_paths(("hooks", event, place), group)
@@ -220,6 +220,11 @@ def _tree_or_none(text: str | None) -> Any:
 
 def _comments(text: str) -> list[str]:
     return json_edit.comments(text) if text.strip() else []
+
+
+def value_at(tree: Any, path: Sequence[str | int]) -> Any:
+    """The value at a path; None: there is none."""
+    return _get(tree, *path)
 
 
 def _get(tree: Any, *path: str | int) -> Any:

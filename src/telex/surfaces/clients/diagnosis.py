@@ -114,9 +114,8 @@ def _tree(path: str) -> Any:
 
 
 def _servers(tree: Any) -> list[dict[str, Any]]:
-    groups = [tree.get(key) for key in (*config_file.SERVER_KEYS, "mcp_servers")] if isinstance(tree, dict) else []
-    entries = [group.get(config_file.SERVER) for group in groups if isinstance(group, dict)]
-    return [entry for entry in entries if isinstance(entry, dict) and config_file.is_our_server(entry)]
+    entries = [config_file.value_at(tree, (*path, config_file.SERVER)) for path in config_file.SERVER_PATHS]
+    return [entry for entry in entries if config_file.is_our_server(entry)]
 
 
 def _has_hooks(tree: Any) -> bool:

@@ -64,7 +64,9 @@ TRUST = {
     "codex": (
         "Start codex once: at `Hooks need review` choose `Trust all`. Until then Codex skips the hooks silently.",
     ),
-    "gemini": ("Gemini asks whether you trust the folder of the extension; hooks of a project warn at each start.",),
+    "gemini": (
+        "Gemini starts servers and hooks only in folders that you trust: answer its question at the first start.",
+    ),
     "copilot": ("Copilot asks before each tool unless started with --allow-tool telex.",),
     "opencode": ("The first start of opencode fetches the packages of its plugins.",),
     "cursor": ("Enable the server telex in Cursor's settings under MCP. Cursor runs no hooks of Telex.",),

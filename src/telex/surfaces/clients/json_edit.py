@@ -19,7 +19,7 @@ _INDENT = re.compile(r"\n([ \t]*)\Z")
 _DECODER = json.JSONDecoder()
 DEPTH_MAX = 100
 INDENT = "  "  # of a file that has none
-LINE_MAX = 100  # a longer list or object is broken into lines
+LINE_MAX = 140  # a longer list or object is broken into lines
 
 
 class JsonTextError(ValueError):

@@ -13,12 +13,13 @@ from typing import Any
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients.config_file import SERVER
 from telex.surfaces.clients.json_edit import written
-from telex.surfaces.clients.table import BEFORE_TOOL, CLIENTS, IDLE, SUBAGENT_START, SUBAGENT_STOP
+from telex.surfaces.clients.table import BEFORE_TOOL, CLIENTS, END, IDLE, SUBAGENT_START, SUBAGENT_STOP
 
 DESCRIPTION = "Message, ask or answer the other agents of this project, and read your inbox."
 AUTHOR = {"name": "Telex"}
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 SECONDS, MILLISECONDS = 10, 10_000  # timeout of a hook, in the unit of its client
+END_SECONDS = 3  # maximum of Codex for a hook at the end of a session; it warns of more
 WAKE_SECONDS = 86_400
 VARIABLES = ("TELEX_AGENT", "TELEX_ROLE", "TELEX_SESSION", "TELEX_STORE", "TELEX_CONFIG", "TELEX_TOKEN")
 MESSAGES = "SendMessage"  # Claude's own tool for messages to teammates
@@ -75,7 +76,10 @@ def hooks(client: str, setup: Setup) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for event, moment in _installed_events(client):
         command = f"{shlex.quote(setup.telex)} hook {client} {event}"
-        found[event] = [_group(client, command, _matcher(client) if moment == BEFORE_TOOL else "")]
+        group = _group(client, command, _matcher(client) if moment == BEFORE_TOOL else "")
+        if client == "codex" and moment == END:
+            group["hooks"][0]["timeout"] = END_SECONDS
+        found[event] = [group]
     if client == "claude":
         for event in ("SessionStart", "Stop"):
             found[event].append(_wake_group(setup))
