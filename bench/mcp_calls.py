@@ -50,14 +50,14 @@ def _starts(folder: str) -> list[Line]:
     telex_mcp = [TELEX, "mcp", "--as", "lead", "--store", f"{folder}/telex.db"]
     python = [sys.executable, "-I", "-c", "pass"]
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}).encode() + b"\n"
-    waits, starts, works, floors = [], [], [], []
+    rows = [list[float]() for _ in range(4)]
     for number in range(STARTS + 1):
-        rows = (_answer_seconds(telex_mcp, asked), _end_seconds(python))
+        walls = (_answer_seconds(telex_mcp, asked), _end_seconds(python))
         cpu = (process_seconds(telex_mcp, asked), process_seconds(python))
         if number:
-            for row, value in zip((waits, starts, works, floors), (*rows, *cpu), strict=True):
+            for row, value in zip(rows, (*walls, *cpu), strict=True):
                 row.append(value)
-    wait, start, work, floor = (statistics.median(row) for row in (waits, starts, works, floors))
+    wait, start, work, floor = map(statistics.median, rows)
     floor_name, times, cpu_times = "python -I -c pass", wait / start, work / floor
     return [
         Line(
