@@ -94,7 +94,9 @@ def test_entries_are_added_and_everything_else_stays(text: str) -> None:
 def test_a_file_is_restored_also_after_the_client_has_rewritten_it(text: str, is_rewritten: bool) -> None:
     merged = config_file.merge_json(text, ENTRIES)
     if is_rewritten:
-        merged = json.dumps(json_edit.parse(merged).value | {"enabledPlugins": {}}, sort_keys=True, indent=1)
+        merged = json.dumps(
+            json_edit.parse(merged).value | {"enabledPlugins": {}, "$version": 4}, sort_keys=True, indent=1
+        )
     assert config_file.unmerge_json(merged, text) == text
 
 

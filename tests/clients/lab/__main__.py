@@ -30,8 +30,8 @@ def play(name: str, room: ClientRoom, server: TmuxServer) -> list[Check]:
         room.connect()
         return scenes[name]()
     except Exception as error:  # the other clients are still to be tried
-        traceback.print_exc()
-        return [Check(name, False, f"{type(error).__name__}: {error}")]
+        (room.model.logs / f"{room.session.name}.error").write_text(traceback.format_exc())
+        return [Check(name, False, str(error).strip().splitlines()[0])]
 
 
 def play_all(run: LabRun, clients: list[str], scenes: list[str]) -> dict[str, dict[str, Check]]:

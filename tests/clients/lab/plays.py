@@ -16,9 +16,8 @@ CONTRACT = ROOT / "samples/vbw-typed/1-plan.json"  # allows src/auth/, not src/m
 BODY = "Please look at the build: it is red since noon."
 BLOCKER = {"type": "dev_blocker", "task": "1-1"}
 FIXED = {**BLOCKER, "plan_id": "1", "blocker": "There is no table.", "needs": "1-0"}
-QUIET = "[limits]\nwake_quiet_from_hour = 0\nwake_quiet_until_hour = 24\n"
 IDLE_SECONDS = 3  # after the last request of a turn the session is idle
-QUIET_SECONDS = 4  # for which a session in quiet hours has to stay idle
+QUIET_SECONDS = 4  # for which a session with an outstanding wake has to stay idle
 TURN_SECONDS_MAX = 45
 WAKE_SECONDS_MAX = 25
 
@@ -106,14 +105,15 @@ def turn(room: ClientRoom) -> list[Check]:
 
 
 def idle(room: ClientRoom, server: TmuxServer) -> list[Check]:
-    """Mail at the end of a turn, for an idle session, and, with wakes off, at the next prompt."""
+    """Mail at the end of a turn, for an idle session, and at the next prompt."""
 
     def mail_at_stop(_request: ModelRequest) -> ModelReply:
         room.send("stop-1", "Before you stop.")
         return say("Ready.")
 
-    room.session.script([mail_at_stop, say("Thanks."), say("Thanks again."), say("Still here.")])
-    pane = room.interactive(server)
+    lease = call("telex:wait", seconds=5, limit=9)
+    room.session.script([mail_at_stop, say("Thanks."), say("Thanks again."), lease, say("Done.")])
+    pane = room.run_in_pane(server, *room.client.interactive)
     try:
         pane.type("hello")
         if not room.session.wait_requests(1, TURN_SECONDS_MAX):
@@ -138,20 +138,25 @@ def stop_check(room: ClientRoom) -> Check:
 
 
 def wake_check(room: ClientRoom) -> Check:
+    """A new message starts a turn, though nobody types. A text that Telex types into the terminal has no ids."""
     before, began = len(room.session.requests), time.time()
     room.send("wake-1", "Are you there?")
-    is_woken = is_seen(room, "wake-1", before, WAKE_SECONDS_MAX)
-    seconds = room.session.requests[-1].at - began
-    return Check("idle wake", is_woken, f"{seconds:.1f}" if is_woken else "not woken")
+    if not room.session.wait_requests(before + 1, WAKE_SECONDS_MAX):
+        return Check("idle wake", False, "not woken")
+    woken = room.session.requests[before]
+    is_wake = "Telex: " in woken.messages[-1]
+    return Check("idle wake", is_wake, f"{woken.at - began:.1f}" if is_wake else woken.messages[-1][:200])
 
 
 def prompt_check(room: ClientRoom, type_text: Callable[[str], None]) -> Check:
-    (room.lab.project / "telex.toml").write_text(QUIET)
+    """The model leased nothing, so the wake is outstanding: a second message starts no turn and is in the next prompt."""
     time.sleep(IDLE_SECONDS)
     before = len(room.session.requests)
     room.send("prompt-1", "For your next turn.")
     time.sleep(QUIET_SECONDS)
-    is_quiet = len(room.session.requests) == before
+    if len(room.session.requests) > before:
+        return Check("unread at prompt", False, "woken twice")
     type_text("go on")
     is_there = is_seen(room, "prompt-1", before, TURN_SECONDS_MAX)
-    return Check("unread at prompt", is_there and is_quiet, "" if is_quiet else "woken in quiet hours")
+    is_leased = room.session.wait_requests(before + 2, TURN_SECONDS_MAX) and room.state("prompt-1") == "leased"
+    return Check("unread at prompt", is_there and is_leased, "" if is_there else "not in the request")

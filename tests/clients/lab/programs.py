@@ -92,6 +92,7 @@ def configure_gemini_family(folder: str, auth: str) -> Callable[[LabHome], None]
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
             "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+            "ui": {"enableFollowupSuggestions": False},  # Qwen asks its model what the user might type next
         }
         write_json(lab.home / folder / "settings.json", tree)
 

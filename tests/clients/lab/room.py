@@ -85,11 +85,6 @@ class ClientRoom:
         (self.model.logs / f"{self.session.name}.out").open("a").write(result.output)
         return result
 
-    def interactive(self, server: TmuxServer) -> TmuxPane:
-        """The client in a pane, started by its own command and ready for a prompt."""
-        words = [self.client.name, *self.client.interactive]
-        return self._ready(server, words, self.variables | {"TELEX_AGENT": self.agent})
-
     def run_in_pane(self, server: TmuxServer, *arguments: str) -> TmuxPane:
         """The client in a pane, started by `telex run` and ready for a prompt."""
         words = [str(TELEX), "run", self.client.name, "--as", self.agent, "--", *arguments]

@@ -21,6 +21,7 @@ SERVER_PATHS = (("mcpServers",), ("mcp",), ("mcp", "servers"), ("mcp_servers",))
 TABLE = ("mcp_servers", SERVER)  # of Codex
 PLUGIN = "telex@telex"  # a client's own entry for our plugin
 _PLUGIN_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
+_STAMPS = ("$schema", "$version")  # that clients add to their files
 FILE_BYTES_MAX = 8_388_608
 _HOOK = re.compile(r"""(?:^|[\\/"'\s])telex(?:\.exe)?["']?\s+hook\s""")
 
@@ -136,9 +137,9 @@ def unmerge_json(text: str, backup: str | None, markets: Sequence[str] = ()) -> 
     edited = _remove_all(text, paths, keep=_containers(before))
     left = json_edit.parse(edited).value
     if backup is None:
-        is_empty = _without_new_empties(left, {}) == {} and not json_edit.comments(edited)
+        is_empty = _without_additions(left, {}) == {} and not json_edit.comments(edited)
         return None if paths and is_empty else edited
-    is_same = before is not None and _without_new_empties(left, before) == before
+    is_same = before is not None and _without_additions(left, before) == before
     return backup if is_same and set(json_edit.comments(edited)) <= set(_comments(backup)) else edited
 
 
@@ -191,11 +192,12 @@ def _is_permission_of(before: Any, path: json_edit.Path, tree: Any) -> bool:
     return path[0] == "permissions" and isinstance(rules, list) and _get(tree, *path) in rules
 
 
-def _without_new_empties(tree: Any, before: Any) -> Any:
-    """The tree without the empty containers of a plugin that were not there before: clients leave them behind."""
+def _without_additions(tree: Any, before: Any) -> Any:
+    """The tree without what clients add of their own: empty containers of plugins, and stamps."""
     if not isinstance(tree, dict):
         return tree
-    return {key: value for key, value in tree.items() if value or key not in _PLUGIN_KEYS or key in _dict(before)}
+    added = {key for key in tree if key in _STAMPS or (key in _PLUGIN_KEYS and not tree[key])} - {*_dict(before)}
+    return {key: value for key, value in tree.items() if key not in added}
 
 
 def _containers(tree: Any, path: json_edit.Path = ()) -> list[json_edit.Path]:

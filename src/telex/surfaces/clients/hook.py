@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAYLOAD_BYTES_MAX = 4 * 1_048_576
 DEADLINE_SECONDS = 1.5
+WAKE_POLL_SECONDS = 0.5
 WAKE_SECONDS = 570.0  # Claude ends a background hook after 600 s
 SEEN_SECONDS = 60.0  # how old `seen_at` of a working session may become
 LOG, LOG_BYTES_MAX, LOG_LINE_CHARACTERS_MAX = "hook.log", 65_536, 400
@@ -219,15 +220,22 @@ class HookRun:
         return HookAnswer(BLOCKED, err=text) if call.moment == table.IDLE else blocked(call, text)
 
     def _wake(self) -> HookAnswer:
-        """Wait for mail, then end with exit code 2, which starts a turn of an idle session."""
+        """Wait for mail, then end with exit code 2, which starts a turn of an idle session. The session may be bound
+        later: a client starts all hooks of an event at once."""
+        import time
+
         from telex.surfaces.clients.wakes import wait_for_wake
 
         assert self.store is not None
-        assert self.session is not None
         if self.is_dry:
             self.note("waits for mail, and wakes the session when it is idle")
             return NOTHING
-        text = wait_for_wake(self.store, self.folder, self.session, WAKE_SECONDS)
+        ends_at = time.monotonic() + WAKE_SECONDS
+        while (session := sessions.load(self.folder, self.call.client.name, self._session_id())) is None:
+            if time.monotonic() > ends_at:
+                return NOTHING
+            time.sleep(WAKE_POLL_SECONDS)
+        text = wait_for_wake(self.store, self.folder, session, ends_at - time.monotonic())
         return HookAnswer(BLOCKED, err=text) if text else NOTHING
 
     def _end(self) -> HookAnswer:

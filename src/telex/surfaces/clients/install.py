@@ -59,17 +59,27 @@ INSTALLERS = {
     "gemini": Installer((_EXTENSION,), (_REMOVE_EXTENSION,), is_interactive=True),
     "qwen": Installer((_EXTENSION,), (_REMOVE_EXTENSION,)),
 }
-TRUST = {
-    "claude": ("In a project's .mcp.json the server is pending until you approve it at the next start of claude.",),
-    "codex": (
-        "Start codex once: at `Hooks need review` choose `Trust all`. Until then Codex skips the hooks silently.",
-    ),
-    "gemini": (
-        "Gemini starts servers and hooks only in folders that you trust: answer its question at the first start.",
-    ),
-    "copilot": ("Copilot asks before each tool unless started with --allow-tool telex.",),
-    "opencode": ("The first start of opencode fetches the packages of its plugins.",),
-    "cursor": ("Enable the server telex in Cursor's settings under MCP. Cursor runs no hooks of Telex.",),
+_CODEX_TRUST = "Start codex once: at `Hooks need review` choose `Trust all`. Until then Codex skips the hooks silently."
+_GEMINI_TRUST = (
+    "Gemini starts servers and hooks only in folders that you trust: answer its question at the first start."
+)
+_COPILOT_PERMISSION = "Copilot asks before each tool unless started with --allow-tool telex."
+_OPENCODE_START = "The first start of opencode fetches the packages of its plugins."
+_CURSOR_SERVER = "Enable the server telex in Cursor's settings under MCP. Cursor runs no hooks of Telex."
+# What only a person can do, by client and scope.
+STEPS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("claude", PROJECT): ("Approve the server of this project at the next start of claude.",),
+    ("codex", USER): (_CODEX_TRUST,),
+    ("codex", PROJECT): (_CODEX_TRUST,),
+    ("gemini", USER): (_GEMINI_TRUST,),
+    ("gemini", PROJECT): (_GEMINI_TRUST,),
+    ("qwen", PROJECT): ("Approve the server of this project at the next start of qwen.",),
+    ("copilot", USER): (_COPILOT_PERMISSION,),
+    ("copilot", PROJECT): ("Copilot reads servers of a project only in folders that you trust.", _COPILOT_PERMISSION),
+    ("opencode", USER): (_OPENCODE_START,),
+    ("opencode", PROJECT): (_OPENCODE_START,),
+    ("cursor", USER): (_CURSOR_SERVER,),
+    ("cursor", PROJECT): (_CURSOR_SERVER,),
 }
 
 
@@ -380,12 +390,8 @@ class Installation(NamedTuple):
         return Outcome(client, "nothing", problems=(*problems, str(error)), snippets=snippets)
 
     def _steps(self, client: str) -> tuple[str, ...]:
-        steps = TRUST.get(client, ())
-        if client == "claude" and self.scope == USER:
-            return ()
-        if client in ("codex",) and not self.setup.has_hooks:
-            return ()
-        return steps
+        has_hooks = self.setup.has_hooks or client not in ("codex", "opencode")  # their steps are about hooks
+        return STEPS.get((client, self.scope), ()) if has_hooks else ()
 
     # --- uninstall ----------------------------------------------------------------------------------------------------
     def uninstall(self, client: str) -> Outcome:
