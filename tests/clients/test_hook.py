@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
 from telex.surfaces.clients.calls import patched_paths, read_call
-from telex.surfaces.clients.hook import LOG_BYTES_MAX, is_plain, log
+from telex.surfaces.clients.hook import is_plain
+from telex.surfaces.clients.hook_process import LOG_BYTES_MAX, log
 from telex.surfaces.clients.table import CLIENTS
 from telex.validation.contracts import judge
 from tests.cli.cli_kit import COMMAND, Ran
@@ -327,7 +328,9 @@ def test_an_agent_without_a_contract_is_guarded_again_when_it_gets_one(project: 
 def test_a_subagent_is_covered_by_the_contract_of_its_session(project: Project, hook: Hook) -> None:
     subagent = {"agent_id": "a1", "agent_type": "general-purpose"}
     for _ in range(2):
-        assert decision_of(hook(project, "claude", "PreToolUse", write("src/mail/x.py") | subagent)) == "deny"
+        denied = hook(project, "claude", "PreToolUse", write("src/mail/x.py") | subagent)
+        assert decision_of(denied) == "deny"
+        assert "telex send --as dev --to lead" in text_of(denied)  # the session requests it
         assert hook(project, "claude", "PreToolUse", write("src/auth/x.py") | subagent) == (0, "", "")
 
 

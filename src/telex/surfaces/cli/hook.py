@@ -7,8 +7,9 @@ from time import time
 from telex.surfaces.cli.output import shown, shown_block
 from telex.surfaces.cli.usage import DONE, Option, parse
 from telex.surfaces.clients.calls import read_call
-from telex.surfaces.clients.hook import HookRun, read_payload
-from telex.surfaces.clients.hook import run as run_hook
+from telex.surfaces.clients.hook import HookRun
+from telex.surfaces.clients.hook_process import read_payload
+from telex.surfaces.clients.hook_process import run as run_hook
 from telex.surfaces.clients.table import CLIENTS, WAKE
 
 OPTIONS = (

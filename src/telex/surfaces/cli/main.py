@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _code(args: list[str], *, is_process: bool) -> int:
     if len(args) == 3 and args[0] == "hook" and not any(word.startswith("-") for word in args):
-        from telex.surfaces.clients.hook import run
+        from telex.surfaces.clients.hook_process import run
 
         return run(args[1], args[2], is_process=is_process)
     from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError

@@ -1,18 +1,25 @@
 """Hooks of clients: one event in, one answer out, in the client's own form.
 
-A failing hook must not stop a client: every failure ends in silence, exit code 0 and a line in `hook.log`. Most events
-need nothing, so the cheap tests come first: whether there is something to guard, a store, and a change in it since the
-last look. The store is imported only after them.
+Most events need nothing, so the cheap tests come first: whether there is something to guard, a store, and a change in
+it since the last look. The store is imported only after them.
 """
 
 import os
-import sys
 
-from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients import sessions, table
-from telex.surfaces.clients.calls import HookCall, read_call, written_paths
-from telex.surfaces.clients.json_text import dump, parse
-from telex.surfaces.clients.sessions import BUSY, IDLE, Session
+from telex.surfaces.clients.answers import (
+    BLOCKED,
+    FINDINGS_MAX,
+    NOTHING,
+    HookAnswer,
+    block,
+    denial_text,
+    deny,
+    tell,
+)
+from telex.surfaces.clients.calls import HookCall, written_paths
+from telex.surfaces.clients.json_text import dump
+from telex.surfaces.clients.sessions import BUSY, IDLE, Origin, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,44 +30,40 @@ if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
     from telex.surfaces.clients.mail import Mail, Unread
 
-PAYLOAD_BYTES_MAX = 4 * 1_048_576
-DEADLINE_SECONDS = 1.5
-WAKE_POLL_SECONDS = 0.5
-WAKE_SECONDS = 570.0  # Claude ends a background hook after 600 s
+SETTINGS_BYTES_MAX = 4 * 1_048_576
+WAKE_SECONDS, WAKE_POLL_SECONDS = 570.0, 0.5  # Claude ends a background hook after 600 s
 SEEN_SECONDS = 60.0  # how old `seen_at` of a working session may become
-LOG, LOG_BYTES_MAX, LOG_LINE_CHARACTERS_MAX = "hook.log", 65_536, 400
 STORE, STORE_FOLDER, STORE_FILE = "TELEX_STORE", ".telex", "telex.db"
-DONE, BLOCKED = 0, 2
 SEND_MESSAGE = "SendMessage"
 MESSAGE_FIELDS = ("message", "content")
-_FINDINGS_MAX = 5
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 _RESERVED = frozenset({".git", ".telex", "telex.toml", "con", "prn", "aux", "nul"}) | {
     f"{device}{number}" for device in ("com", "lpt") for number in range(10)
 }
 
 
-class HookAnswer(NamedTuple):
-    code: int = DONE
-    out: str = ""  # JSON in the client's form
-    err: str = ""  # text for the model, with exit code 2
-
-
-NOTHING = HookAnswer()
-
-
 class HookRun:
-    """One event of one session. `is_dry`: explain it only, change nothing."""
+    """One event of one session. `is_dry`: explain it only, change nothing. `origin`: that of a session which has not
+    started this process."""
 
-    def __init__(self, call: HookCall, environ: "Mapping[str, str]", now: float, *, is_dry: bool = False) -> None:
+    def __init__(
+        self,
+        call: HookCall,
+        environ: "Mapping[str, str]",
+        now: float,
+        *,
+        is_dry: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
         self.call, self.now, self.is_dry = call, now, is_dry
         self.notes: list[str] = []
         self.keeps_store_open = False
-        self._environ = environ
+        self._environ, self._origin = environ, origin
         self._mail: Mail | None = None
         self.store = find_store(call.cwd, environ)
         self.folder = sessions.folder_of(self.store) if self.store else ""
         self.session: Session | None = None
+        self.covered = ""  # name whose contracts decide
         self.lead = ""  # name of the session, whose contracts cover its subagents too
 
     def answer(self) -> HookAnswer:
@@ -108,11 +111,15 @@ class HookRun:
         return session
 
     def _session_id(self) -> str:
-        return self.call.session_id or f"pid-{sessions.client_process(self.call.client.name, self._environ)}"
+        return self.call.session_id or f"pid-{self._process()}"
+
+    def _process(self) -> int:
+        known = self._origin
+        return known.pid if known is not None else sessions.client_process(self.call.client.name, self._environ)
 
     def _bind(self, known: Session | None, session_id: str) -> Session:
         call = self.call
-        origin = sessions.origin_of(call.client.name, self._environ, call.cwd)
+        origin = self._origin or sessions.origin_of(call.client.name, self._environ, call.cwd)
         if self.is_dry:
             name = origin.wanted or f"{call.client.name}-1"
             return known or Session(call.client.name, session_id, name)
@@ -156,7 +163,7 @@ class HookRun:
         unread = self._unread(session, state)
         if unread is not None and self._claim(session, unread):
             lines += self._unread_lines(unread, session)
-        return told(self.call, "\n".join(lines)) if lines else NOTHING
+        return tell(self.call, "\n".join(lines)) if lines else NOTHING
 
     def _identity(self, session: Session) -> list[str]:
         if session.wanted == session.agent:
@@ -217,7 +224,7 @@ class HookRun:
             return NOTHING
         text = "\n".join(self._unread_lines(unread, session))
         self._save(session, state=BUSY)
-        return HookAnswer(BLOCKED, err=text) if call.moment == table.IDLE else blocked(call, text)
+        return HookAnswer(BLOCKED, err=text) if call.moment == table.IDLE else block(call, text)
 
     def _wake(self) -> HookAnswer:
         """Wait for mail, then end with exit code 2, which starts a turn of an idle session. The session may be bound
@@ -282,7 +289,7 @@ class HookRun:
         if not any(verdict.plan or verdict.code for verdict in verdicts):
             self._save(session, unguarded=state)
         self.note(f"paths that {session.agent} may not write: {len(refused)}" if mode != "off" else "the guard is off")
-        return denied(self.call, denial_text(refused, session.agent), mode=mode) if refused else NOTHING
+        return deny(self.call, denial_text(refused, self.covered or session.agent), mode=mode) if refused else NOTHING
 
     def _verdicts(self, paths: list[str], root: str, settings: "Settings") -> "list[PathVerdict]":
         """Verdicts under the contracts of this agent; a subagent without any is covered by those of its session."""
@@ -301,6 +308,7 @@ class HookRun:
                 except NotAMember:  # it has not sent anything yet, and joins as an agent without a role
                     verdicts = bus.guard(paths, agent=name, role=session.role or AGENT, resolve=resolve)
                 if any(verdict.plan for verdict in verdicts):
+                    self.covered = name
                     break
         return verdicts
 
@@ -319,10 +327,10 @@ class HookRun:
             return NOTHING
         refusals = [finding for finding in checked.findings if finding.severity == "refusal"]
         lines = [f"Telex: this {checked.type or 'message'} is not valid in {checked.dialect.name}."]
-        lines += [f"{finding.code} at {finding.path}: {finding.say}" for finding in refusals[:_FINDINGS_MAX]]
-        if len(refusals) > _FINDINGS_MAX:
-            lines.append(f"and {len(refusals) - _FINDINGS_MAX} more")
-        return denied(self.call, "\n".join(lines))
+        lines += [f"{finding.code} at {finding.path}: {finding.say}" for finding in refusals[:FINDINGS_MAX]]
+        if len(refusals) > FINDINGS_MAX:
+            lines.append(f"and {len(refusals) - FINDINGS_MAX} more")
+        return deny(self.call, "\n".join(lines))
 
     def _record_native(self, session: Session) -> None:
         """Store a message that the client has carried itself as history: it is not delivered again."""
@@ -336,47 +344,10 @@ class HookRun:
         record(call, session, text, self.store, self.now)
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
-def told(call: HookCall, text: str) -> HookAnswer:
-    """Context for the model."""
-    if call.client.form == "copilot":
-        return HookAnswer(out=dump({"additionalContext": text}))
-    return HookAnswer(out=dump({"hookSpecificOutput": {"hookEventName": call.event, "additionalContext": text}}))
-
-
-def denied(call: HookCall, text: str, mode: str = "deny") -> HookAnswer:
-    """A tool call is not made, or in the mode `ask` only if a person agrees, where the client can ask."""
-    decision = "ask" if mode == "ask" and call.client.can_ask else "deny"
-    if call.client.form == "gemini":
-        return HookAnswer(out=dump({"decision": decision, "reason": text}))
-    reason = {"permissionDecision": decision, "permissionDecisionReason": text}
-    if call.client.form == "copilot":
-        return HookAnswer(out=dump(reason))
-    return HookAnswer(out=dump({"hookSpecificOutput": {"hookEventName": call.event, **reason}}))
-
-
-def blocked(call: HookCall, text: str) -> HookAnswer:
-    """The turn does not end; the text is its next prompt."""
-    decision = "deny" if call.client.form == "gemini" else "block"
-    return HookAnswer(out=dump({"decision": decision, "reason": text}))
-
-
-def denial_text(refused: "list[PathVerdict]", agent: str) -> str:
-    """Path, code and reason of each refused path, and the call that requests them."""
-    from telex.model.text import shown
-    from telex.surfaces.clients.mail import shell_word
-
-    shorter = refused[:_FINDINGS_MAX]
-    lines = [f"Telex: {shown(verdict.path)}: {verdict.code}: {shown(verdict.reason)}" for verdict in shorter]
-    if len(refused) > _FINDINGS_MAX:
-        lines.append(f"and {len(refused) - _FINDINGS_MAX} more paths")
-    request = next((verdict for verdict in refused if verdict.ask is not None), None)
-    if request is not None:
-        arguments = dump({"to": request.ask_to, "message": request.ask})
-        command = f"telex send --as {shell_word(agent)} --to {shell_word(request.ask_to or '')} -"
-        lines.append(f"The telex tool `send` (mcp__telex__send) requests it: {arguments}")
-        lines.append(f"So does, with the message on stdin: {command}")
-    return "\n".join(lines)
+# --- tool calls -------------------------------------------------------------------------------------------------------
+def is_guarded(call: HookCall) -> bool:
+    """Does this tool call write files of which the paths are known, or send a message?"""
+    return call.tool == SEND_MESSAGE or bool(written_paths(call))
 
 
 def is_plain(path: str, root: str) -> bool:
@@ -413,7 +384,7 @@ def _project_store(cwd: str) -> str | None:
     settings = find_settings(cwd)
     if settings is not None:
         with open(settings, "rb") as file:
-            may_have_path = b"[store]" in file.read(PAYLOAD_BYTES_MAX)
+            may_have_path = b"[store]" in file.read(SETTINGS_BYTES_MAX)
         if may_have_path:
             from telex.config import load_file
 
@@ -433,111 +404,3 @@ def stamp_of(store: str) -> str:
         except OSError:
             parts.append("0")
     return "/".join(parts)
-
-
-# --- the process ------------------------------------------------------------------------------------------------------
-def run(client: str, event: str, *, is_process: bool) -> int:
-    """Run one hook: the payload on stdin, the answer on stdout. `is_process`: it ends with the exit code returned."""
-    watch = _Watchdog(client, event) if is_process and event != table.WAKE else None
-    state = _HookState()
-    try:
-        answer = _answer(client, event, state, is_process=is_process)
-    except Exception as error:
-        log(state.log_folder, f"{client} {event}: {type(error).__name__}: {error}")
-        return DONE
-    if watch is not None:
-        watch.stop()
-    _write(sys.stdout, answer.out)
-    _write(sys.stderr, answer.err)
-    return answer.code
-
-
-class _HookState:
-    """What is known about a run when it fails."""
-
-    log_folder: str | None = None
-
-
-def _answer(client: str, event: str, state: _HookState, *, is_process: bool) -> HookAnswer:
-    payload = read_payload()
-    call = read_call(client, event, payload, os.environ)
-    if call is None or (call.moment == table.BEFORE_TOOL and not is_guarded(call)):
-        return NOTHING
-    from time import time
-
-    store = find_store(call.cwd, os.environ)
-    if store is None:
-        return NOTHING
-    state.log_folder = _Watchdog.log_folder = os.path.dirname(store)
-    hook = HookRun(call, os.environ, time())
-    hook.keeps_store_open = is_process
-    return hook.answer()
-
-
-def is_guarded(call: HookCall) -> bool:
-    """Does this tool call write files of which the paths are known, or send a message?"""
-    return call.tool == SEND_MESSAGE or bool(written_paths(call))
-
-
-def read_payload() -> "Any":
-    """The JSON on stdin; None: it is none, or too long."""
-    stream = getattr(sys.stdin, "buffer", None)
-    raw: bytes = stream.read(PAYLOAD_BYTES_MAX + 1) if stream is not None else b""
-    if len(raw) > PAYLOAD_BYTES_MAX:
-        return None
-    try:
-        return parse(raw.decode("utf-8"))
-    except ValueError:
-        return None
-
-
-def _write(stream: "Any", text: str) -> None:
-    if text:
-        try:
-            stream.write(text + "\n")
-            stream.flush()
-        except OSError:
-            pass  # the client does not wait for the answer any more
-
-
-class _Watchdog:
-    """Ends the process in silence when the deadline has passed, also while the store waits for a lock."""
-
-    log_folder: str | None = None
-
-    def __init__(self, client: str, event: str) -> None:
-        import _thread
-
-        self._what = f"{client} {event}: no answer within {DEADLINE_SECONDS} s"
-        self._lock = _thread.allocate_lock()
-        self._lock.acquire()
-        _thread.start_new_thread(self._wait, ())
-
-    def _wait(self) -> None:
-        if not self._lock.acquire(timeout=DEADLINE_SECONDS):
-            log(self.log_folder, self._what)
-            os._exit(DONE)
-
-    def stop(self) -> None:
-        self._lock.release()
-
-
-def log(folder: str | None, text: str) -> None:
-    """Append a line to hook.log beside the store. The file stays small and private, and is never a link."""
-    if folder is None:
-        return
-    from time import gmtime, strftime
-
-    words = " ".join(text.split())[:LOG_LINE_CHARACTERS_MAX]
-    line = f"{strftime('%Y-%m-%dT%H:%M:%SZ', gmtime())} {words}\n".encode("ascii", "backslashreplace")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        descriptor = os.open(os.path.join(folder, LOG), flags, 0o600)
-        try:
-            if os.fstat(descriptor).st_size > LOG_BYTES_MAX:
-                os.ftruncate(descriptor, 0)
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        pass  # a hook has no other place to report a failure
