@@ -2,7 +2,7 @@
 
 Each session is a path prefix (`/s/NAME`) with a script: a list of steps, one for each request of an agent. A step
 is a reply, or a function that makes one from the request. Requests of the client's own (titles, summaries, routing)
-list no tools, or one; they are answered `ok` and take no step. All requests are kept, and written to a log folder as
+list few tools or none; they are answered `ok` and take no step. All requests are kept, and written to a log folder as
 JSON lines.
 """
 
@@ -22,7 +22,7 @@ from tests.clients.lab.wire import ModelReply, ModelRequest, ToolCall, Wire, wir
 
 Step = ModelReply | Callable[[ModelRequest], ModelReply]
 SCRIPT_ENDED = ModelReply("(script ended)")
-TOOLS_MIN = 2  # of a request of an agent
+TOOLS_MIN = 8  # of a request of an agent; titles, suggestions and memories of clients come with fewer
 MODELS = ("fake-model", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro")
 
 

@@ -149,7 +149,7 @@ def wake_check(room: ClientRoom) -> Check:
 
 
 def prompt_check(room: ClientRoom, type_text: Callable[[str], None]) -> Check:
-    """The model leased nothing, so the wake is outstanding: a second message starts no turn and is in the next prompt."""
+    """The model leased nothing, so the wake is outstanding: a second message starts no turn, and is in the prompt."""
     time.sleep(IDLE_SECONDS)
     before = len(room.session.requests)
     room.send("prompt-1", "For your next turn.")
