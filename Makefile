@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # or each of the thousand processes that tests start would compile all of Telex anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long load torture conformance bench lock format clean checks typescript strace chromium axe
+.PHONY: help run test quick long load torture conformance bench lock format clean checks typescript strace chromium axe clients
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -75,6 +75,20 @@ endif
 conformance: $(READY) $(CONFORMANCE_READY) ## the official MCP conformance suite against a hub
 	$(call part,MCP conformance)
 	@$(pytest) -q tests/mcp/test_mcp_conformance.py
+
+# Six coding tools from npm, 1.7 GB in CLIENTS; NEWEST=1 takes the newest versions. LAB_ARGS="--client codex --keep" is for one.
+CLIENTS ?= .cache/clients
+LAB := $(BIN)/python -m tests.clients.lab
+
+clients: $(READY) ## real coding tools with a scripted model: a table of what works, in docs/clients; needs npm and tmux
+	@command -v tmux >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y tmux >/dev/null 2>&1; } || \
+		{ printf 'tmux is missing\n'; exit 1; }
+	$(call part,coding tools)
+	@$(LAB) --programs $(CLIENTS) $(if $(NEWEST),--newest) $(or $(LAB_ARGS),--page docs/clients/README.md)
+	$(call part,two coding tools in a conversation)
+	@$(if $(LAB_ARGS),true,$(LAB).conversation --programs $(CLIENTS) --page docs/clients/two-agents.md)
+	$(call part,cost of hooks)
+	@$(if $(LAB_ARGS),true,$(LAB).turn_cost --programs $(CLIENTS) --page docs/clients/README.md)
 
 bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench.peers

@@ -234,14 +234,14 @@ class HookRun:
         from telex.surfaces.clients.wakes import wait_for_wake
 
         assert self.store is not None
-        ends_at = time.monotonic() + WAKE_SECONDS
-        while (session := sessions.load(self.folder, self.call.client.name, self._session_id())) is None:
-            if self.is_dry or time.monotonic() >= ends_at:
-                return NOTHING
-            time.sleep(WAKE_POLL_SECONDS)
         if self.is_dry:
             self.note("waits for mail, and wakes the session when it is idle")
             return NOTHING
+        ends_at = time.monotonic() + WAKE_SECONDS
+        while (session := sessions.load(self.folder, self.call.client.name, self._session_id())) is None:
+            if time.monotonic() > ends_at:
+                return NOTHING
+            time.sleep(WAKE_POLL_SECONDS)
         text = wait_for_wake(self.store, self.folder, session, ends_at - time.monotonic())
         return HookAnswer(BLOCKED, err=text) if text else NOTHING
 
