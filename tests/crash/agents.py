@@ -30,6 +30,7 @@ SETTINGS = Settings(
         inbox_max=1_000_000,
     )
 )
+REPEATED_DAWDLE = 10  # times as often with a message that another may still hold: then an ack comes late
 BURST = 4  # messages that one who sends alone sends without a pause
 
 
@@ -125,7 +126,7 @@ class Reader:
         """Take some messages and do the work of each; sometimes too slowly. How many were taken."""
         leased = await bus.receive(self.name, role=READERS, limit=self.random.randint(1, 5), wait=wait)
         for one in leased:
-            if self.random.random() < dawdle:
+            if self.random.random() < (dawdle if one.attempt == 1 else dawdle * REPEATED_DAWDLE):
                 await asyncio.sleep(LEASE_SECONDS * 1.2)
             self.log.say("done", one.message.id)
             await self.ack(bus, one)
