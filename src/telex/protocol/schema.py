@@ -35,10 +35,18 @@ class SchemaBuilder:
         if kind in _SIMPLE:
             return dict(_SIMPLE[kind])
         if is_value(kind):
-            return self._reference(kind)
+            name = name_of(kind)
+            if name not in self.named:
+                self.named[name] = {}  # it may refer to itself
+                self.named[name] = self._object(kind)
+            return {"$ref": REFERENCE.format(name)}
         origin, inner = get_origin(kind), get_args(kind)
         if origin in (Union, types.UnionType):
-            return _any_of([self.of(part) for part in inner])
+            schemas = [self.of(part) for part in inner]
+            simple = [schema["type"] for schema in schemas if set(schema) == {"type"}]
+            if len(simple) == len(schemas):
+                return {"type": simple}
+            return {"anyOf": schemas}
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (dict, Mapping) or kind is dict:
@@ -48,13 +56,6 @@ class SchemaBuilder:
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
         assert origin in (tuple, list, Sequence, frozenset), f"{kind} has no schema"
         return {"type": "array", "items": self.of(inner[0])}
-
-    def _reference(self, kind: Any) -> Schema:
-        name = name_of(kind)
-        if name not in self.named:
-            self.named[name] = {}  # it may refer to itself
-            self.named[name] = self._object(kind)
-        return {"$ref": REFERENCE.format(name)}
 
     def _object(self, kind: Any) -> Schema:
         hints = type_hints(kind)
@@ -73,10 +74,3 @@ def name_of(kind: Any) -> str:
     """Classes of the work state may have the same name in two modules."""
     module = kind.__module__
     return f"{module.rpartition('.')[2]}.{kind.__name__}" if ".work." in module else str(kind.__name__)
-
-
-def _any_of(schemas: list[Schema]) -> Schema:
-    simple = [schema["type"] for schema in schemas if set(schema) == {"type"}]
-    if len(simple) == len(schemas):
-        return {"type": simple}
-    return {"anyOf": schemas}

@@ -215,8 +215,9 @@ def _visible(text: str) -> str:
     if text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char if char.isprintable() or char in "\n\t\u00a0" else _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")
+    return "".join(
+        char
+        if char.isprintable() or char in "\n\t\u00a0"
+        else char.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")
+        for char in text
+    )

@@ -120,16 +120,16 @@ def listeners(sockets: Sequence[socket.socket]) -> list[socket.socket]:
 
 async def serve(bus: Bus, settings: Settings, options: ServerOptions, ready: Callable[[], None] | None = None) -> None:
     """Run a hub until a signal ends it. `ready` is called once it answers."""
-    limits = RequestLimits(_with_batches(options.limits, settings.limits.message_bytes_max))
+    # A batch of the largest messages is admitted; otherwise its sender would retry for ever.
+    body_bytes_max = max(options.limits.body_bytes_max, settings.limits.message_bytes_max * BATCH_BYTES)
+    limits = RequestLimits(
+        options.limits._replace(
+            body_bytes_max=body_bytes_max, bodies_bytes_max=max(options.limits.bodies_bytes_max, body_bytes_max)
+        )
+    )
     server = make_server(build_app(bus, settings, make_middleware(options, limits)), options, limits, ready)
     with _ended_by_signals(server):
         await server.serve(sockets=listeners(options.listening.sockets))
-
-
-def _with_batches(limits: HubLimits, message_bytes_max: int) -> HubLimits:
-    """Limits that admit a batch of the largest messages; otherwise its sender would retry for ever."""
-    body_bytes_max = max(limits.body_bytes_max, message_bytes_max * BATCH_BYTES)
-    return limits._replace(body_bytes_max=body_bytes_max, bodies_bytes_max=max(limits.bodies_bytes_max, body_bytes_max))
 
 
 def make_middleware(options: ServerOptions, limits: RequestLimits) -> Callable[[App], App]:
