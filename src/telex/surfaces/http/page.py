@@ -25,8 +25,7 @@ from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus
 from telex.protocol import decoded, encoded, plain
 from telex.surfaces.http.asgi import HttpResponse, route
-from telex.surfaces.http.page_dialects import dialects_facts
-from telex.surfaces.http.page_message import message_facts, no_such_message
+from telex.surfaces.http.page_message import dialects_facts, message_facts, no_such_message
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.page_work import (
     approvals_facts,
