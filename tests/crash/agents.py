@@ -6,7 +6,7 @@ A reader does the work before it says that the work is done. Both use the bus as
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -47,7 +47,8 @@ class Sender:
         self.log = Logbook(logs / f"{name}.log")
         earlier = self.log.lines()
         self.doubts = in_doubt(earlier)
-        self.ids = fresh_ids(name, sum(line.verb == "sending" for line in earlier))
+        used = sum(line.verb == "sending" for line in earlier)
+        self.ids = (f"{name}-{number}" for number in count(used))
 
     def told(self, id_: str, receipt: Receipt) -> None:
         self.log.say(
@@ -103,10 +104,6 @@ class Sender:
             except StoreError as error:
                 self.failed(error)
                 time.sleep(0.05)
-
-
-def fresh_ids(name: str, used: int) -> Iterator[str]:
-    return (f"{name}-{number}" for number in count(used))
 
 
 class Reader:
