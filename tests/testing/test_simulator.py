@@ -51,12 +51,6 @@ def test_teams_of_two_processes_on_one_file_lose_nothing() -> None:
     assert failures([run(seed, "sqlite") for seed in range(SEEDS_ON_SQLITE)]) == ""
 
 
-def test_a_failure_is_shown_with_the_command_that_replays_it() -> None:
-    seeds = (run(seed, bug="ack-forgotten") for seed in range(SEEDS_FOR_A_BUG))
-    failed = next(one for one in seeds if one.violations)
-    assert failures([failed]).endswith(f"replay: make torture SEED={failed.seed}")
-
-
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 def test_a_seed_tells_the_same_story_every_time(store: str) -> None:
     assert run(7, store) == run(7, store)
