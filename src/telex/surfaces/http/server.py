@@ -28,8 +28,8 @@ from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, http_middleware
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts, bracketed
 from telex.surfaces.http.limits import RequestLimits, limited_protocol
-from telex.surfaces.http.routes_extra import BATCH_BYTES
 from telex.surfaces.http.tokens import Caller, TokenFile, masked
+from telex.surfaces.http.verbs import BATCH_BYTES
 
 FINISH_SECONDS = 0.5  # for requests in progress; a send takes milliseconds
 SHUTDOWN_SECONDS = 3
