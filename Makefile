@@ -18,7 +18,7 @@ AXE_READY := .cache/axe/axe-$(AXE)
 CONFORMANCE_READY := .cache/conformance/conformance-$(CONFORMANCE)
 COMPILED := $(VENV)/compiled
 
-pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS))) $(PYTEST_ARGS)
+pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS)) --dist worksteal) $(PYTEST_ARGS)
 part = @printf '\n== %s\n' '$(1)'
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

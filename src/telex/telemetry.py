@@ -133,9 +133,17 @@ class TracedBus:
             if len(self.held) >= HELD_MAX:
                 return
             links = [Link(context) for context in (above, received) if context is not None]
-            span = self._tracer.start_span(
-                f"process {lease.inbox}", _under(above), SpanKind.CONSUMER, _attributes(lease), links
-            )
+            message = lease.message
+            attributes = _operation("process", lease.inbox) | {
+                "messaging.message.id": message.id,
+                "messaging.message.conversation_id": message.correlation,
+                "messaging.message.body.size": len(message.raw),
+                "telex.dialect": message.dialect,
+                "telex.type": message.type,
+                "telex.attempt": lease.attempt,
+            }
+            known = {name: value for name, value in attributes.items() if value is not None}
+            span = self._tracer.start_span(f"process {lease.inbox}", _under(above), SpanKind.CONSUMER, known, links)
             self.held[lease.token], self._until[lease.token] = span, lease.until
 
     async def _settle(self, token: str, outcome: str, settling: Any) -> Any:
@@ -177,19 +185,6 @@ async def carried_by(bus: Bus, message: Message) -> str | None:
 def _operation(name: str, where: str | None) -> dict[str, Any]:
     found = {"messaging.system": SYSTEM, "messaging.operation.name": name, "messaging.operation.type": name}
     return found if where is None else found | {"messaging.destination.name": where}
-
-
-def _attributes(lease: Lease) -> dict[str, Any]:
-    message = lease.message
-    found = _operation("process", lease.inbox) | {
-        "messaging.message.id": message.id,
-        "messaging.message.conversation_id": message.correlation,
-        "messaging.message.body.size": len(message.raw),
-        "telex.dialect": message.dialect,
-        "telex.type": message.type,
-        "telex.attempt": lease.attempt,
-    }
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _tell_receipt(span: Span, receipt: Receipt) -> None:

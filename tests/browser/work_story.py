@@ -68,11 +68,22 @@ def play(path: Path) -> None:
             bus.join(name, role=role)
         _contracts(work)
         _refusals(work)
-        _dead(work)
+        for words, to in (("Please look at the flaky test in tests/auth.", "scout"), ("Is the vault open?", "scout")):
+            work.say(words, "qa", to)
+            for attempt in range(3):
+                [leased] = work.bus.receive(to, wait=60.0)
+                work.clock.later(1.0)
+                work.bus.nack(leased.token, agent=to, reason=f"No network, attempt {attempt + 1}: connection refused.")
+        work.deal("lead", "qa")
         clock.at = time.time() - 640.0
         _escalation(work)
         _approvals(work)
-        _stall(work)
+        for who, whom in (("dev", "dev-2"), ("dev-2", "qa"), ("qa", "dev")):
+            made = typed(
+                BLOCKER_REPORT, f"{who}-T", id=f"blocked-{who}", severity="blocking", plan_id="1-1", task_id=f"{who}-T"
+            )
+            made["payload"]["description"] = f"{who} cannot go on before {whom} has answered."
+            work.say(made, who, whom)
         clock.at = time.time() - 30.0
         _shutdown(work)
 
@@ -115,16 +126,6 @@ def _refusals(work: Work) -> None:
     work.say("The tests are green.", "qa", "lead")
 
 
-def _dead(work: Work) -> None:
-    for words, to in (("Please look at the flaky test in tests/auth.", "scout"), ("Is the vault open?", "scout")):
-        work.say(words, "qa", to)
-        for attempt in range(3):
-            [leased] = work.bus.receive(to, wait=60.0)
-            work.clock.later(1.0)
-            work.bus.nack(leased.token, agent=to, reason=f"No network, attempt {attempt + 1}: connection refused.")
-    work.deal("lead", "qa")
-
-
 def _escalation(work: Work) -> None:
     raw = speech_of("vbw-company", "escalation", **{"from": "dev", "to": "senior"}).raw
     work.bus.send(raw, sender="dev", to="senior", id="escalation-1")
@@ -145,15 +146,6 @@ def _approvals(work: Work) -> None:
     )  # fmt: skip
     work.say(ask, "dev-2", "lead")
     work.bus.send(flow("VALIDATION_REQUEST", "request-3", "dev", "cto", "TASK-007"), sender="dev", to="human")
-
-
-def _stall(work: Work) -> None:
-    for who, whom in (("dev", "dev-2"), ("dev-2", "qa"), ("qa", "dev")):
-        made = typed(
-            BLOCKER_REPORT, f"{who}-T", id=f"blocked-{who}", severity="blocking", plan_id="1-1", task_id=f"{who}-T"
-        )
-        made["payload"]["description"] = f"{who} cannot go on before {whom} has answered."
-        work.say(made, who, whom)
 
 
 def _shutdown(work: Work) -> None:

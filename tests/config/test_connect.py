@@ -241,8 +241,9 @@ def test_memory_leaves_nothing_behind(project: Path) -> None:
     assert waiting("memory:") == []
 
 
-def test_a_place_of_a_kind_that_is_not_known_is_told_so(project: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="redis"), telex.connect("redis://localhost"):
+@pytest.mark.parametrize("where", ["redis://localhost", "nats://localhost:4222", "postgresql://db/telex"])
+def test_a_place_of_a_kind_that_is_not_known_is_told_so(project: Path, where: str) -> None:
+    with pytest.raises(StoreUnavailable, match=where.partition(":")[0]), telex.connect(where):
         pass
     assert stores(project) == []
 

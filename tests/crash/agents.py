@@ -6,7 +6,7 @@ A reader does the work before it says that the work is done. Both use the bus as
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -30,6 +30,7 @@ SETTINGS = Settings(
         inbox_max=1_000_000,
     )
 )
+REPEATED_DAWDLE = 10  # times as often with a message that another may still hold: then an ack comes late
 BURST = 4  # messages that one who sends alone sends without a pause
 
 
@@ -46,7 +47,8 @@ class Sender:
         self.log = Logbook(logs / f"{name}.log")
         earlier = self.log.lines()
         self.doubts = in_doubt(earlier)
-        self.ids = fresh_ids(name, sum(line.verb == "sending" for line in earlier))
+        used = sum(line.verb == "sending" for line in earlier)
+        self.ids = (f"{name}-{number}" for number in count(used))
 
     def told(self, id_: str, receipt: Receipt) -> None:
         self.log.say(
@@ -104,10 +106,6 @@ class Sender:
                 time.sleep(0.05)
 
 
-def fresh_ids(name: str, used: int) -> Iterator[str]:
-    return (f"{name}-{number}" for number in count(used))
-
-
 class Reader:
     def __init__(self, name: str, logs: Path, random: Random) -> None:
         self.name = name
@@ -125,7 +123,7 @@ class Reader:
         """Take some messages and do the work of each; sometimes too slowly. How many were taken."""
         leased = await bus.receive(self.name, role=READERS, limit=self.random.randint(1, 5), wait=wait)
         for one in leased:
-            if self.random.random() < dawdle:
+            if self.random.random() < (dawdle if one.attempt == 1 else dawdle * REPEATED_DAWDLE):
                 await asyncio.sleep(LEASE_SECONDS * 1.2)
             self.log.say("done", one.message.id)
             await self.ack(bus, one)

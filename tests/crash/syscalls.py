@@ -253,7 +253,11 @@ class Reader:
         elif call.name == "ftruncate":
             yield self.resized(name, int(args.rsplit(",", 1)[1]))
         elif call.name == "fallocate":
-            yield from self.allocated(name, args)
+            mode, offset, length = (part.strip() for part in args.rsplit(",", 3)[1:])
+            if mode != "0":
+                raise UnknownCallError(f"fallocate with {mode} on {name}")
+            if (size := int(offset) + int(length)) > self.sizes[name]:
+                yield self.resized(name, size)
         elif call.name != "mmap" or ("MAP_SHARED" in args and "PROT_WRITE" in args):
             raise UnknownCallError(f"{call.name} on {name}")
 
@@ -278,10 +282,3 @@ class Reader:
     def resized(self, name: str, size: int) -> Act:
         self.sizes[name] = size
         return Resize(name, size)
-
-    def allocated(self, name: str, args: str) -> Iterator[Act]:
-        mode, offset, length = (part.strip() for part in args.rsplit(",", 3)[1:])
-        if mode != "0":
-            raise UnknownCallError(f"fallocate with {mode} on {name}")
-        if (size := int(offset) + int(length)) > self.sizes[name]:
-            yield self.resized(name, size)

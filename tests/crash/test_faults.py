@@ -311,16 +311,6 @@ def test_a_store_may_lie_on_any_path(name: str, tmp_path: Path) -> None:
     assert waiting(store) == ["m1"]
 
 
-@pytest.mark.parametrize("where", ["redis://localhost", "nats://localhost:4222", "postgresql://db/telex"])
-def test_a_store_of_an_unknown_kind_is_refused_and_nothing_is_made(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreUnavailable), telex.connect(where):
-        pass
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_folder_in_the_place_of_the_store_is_said(tmp_path: Path) -> None:
     (tmp_path / "telex.db").mkdir()
     with pytest.raises(StoreUnavailable):

@@ -10,7 +10,7 @@ import apsw
 from telex.model.message import Event
 from telex.ports.store import deliveries_of, events_of, find_messages
 from telex.stores.sqlite.store import SqliteStore
-from tests.crash.agent_log import Line, read_all, words_of
+from tests.crash.agent_log import read_all, words_of
 from tests.crash.messages import body_of
 
 ACKS_PER_KILL_MIN = 5  # with fewer, the kills would have hit nothing but start-up
@@ -43,7 +43,8 @@ async def judge(folder: Path, kills: int, stops: int) -> Verdict:
     store = SqliteStore.open(str(folder / "telex.db"))
     found = Counter[str]()
     broken: dict[str, list[str]] = defaultdict(list)
-    broken["acked_twice"] = told_twice(lines)
+    times = Counter(id_ for _, id_, _ in words_of(lines, "acked"))
+    broken["acked_twice"] = [id_ for id_, count in times.items() if count > 1]
     for id_ in sorted(promised):
         await judge_one(store, id_, done, broken, found)
     await store.close()
@@ -84,11 +85,6 @@ async def judge_one(
         broken["acked_twice"].append(id_)
     if acked and id_ not in done:
         broken["undone"].append(id_)
-
-
-def told_twice(lines: Iterable[Line]) -> list[str]:
-    times = Counter(id_ for _, id_, _ in words_of(lines, "acked"))
-    return [id_ for id_, count in times.items() if count > 1]
 
 
 def believed_from_another(id_: str, story: Iterable[Event]) -> list[str]:

@@ -59,7 +59,12 @@ def picture(shown: list[str]) -> str:
 def _row(line: str, y: float) -> str:
     """What stands together is put where its column is and made as wide as its letters: fonts differ."""
     texts, column = [], 0
-    for text, colour in _runs(line):
+    runs: list[tuple[str, str | None]] = []
+    end = 0
+    for match in _PAINTED.finditer(line):
+        runs += [(line[end : match.start()], None), (match[2], match[1])]
+        end = match.end()
+    for text, colour in [*runs, (line[end:], None)]:
         style = (f' fill="{COLOURS[colour]}"' if colour else "") + (' font-weight="700"' if colour == "1" else "")
         for words in _TOGETHER.finditer(text):
             place = f'x="{MARGIN + CELL * (column + words.start()):g}" y="{y:g}"'
@@ -67,15 +72,6 @@ def _row(line: str, y: float) -> str:
             texts.append(f"<text {place} {length}{style}>{escape(words[0], quote=False)}</text>")
         column += len(text)
     return "".join(texts)
-
-
-def _runs(line: str) -> list[tuple[str, str | None]]:
-    runs: list[tuple[str, str | None]] = []
-    end = 0
-    for match in _PAINTED.finditer(line):
-        runs += [(line[end : match.start()], None), (match[2], match[1])]
-        end = match.end()
-    return [*runs, (line[end:], None)]
 
 
 if __name__ == "__main__":

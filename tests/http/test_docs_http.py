@@ -9,7 +9,7 @@ import pytest
 
 from telex.generate.__main__ import filled
 from telex.protocol.verbs import VERBS
-from telex.surfaces.http.__main__ import PAGE, parts
+from telex.surfaces.http.openapi import PAGE, parts
 from tests.http.http_kit import opened, play, typed
 from tests.proofs import proves
 
@@ -46,7 +46,7 @@ def test_the_hub_answers_what_the_page_shows(tmp_path: Path) -> None:
 
 @proves("http/docs")
 def test_the_tables_of_the_page_are_those_made_now() -> None:
-    assert filled(TEXT, parts()) == TEXT, "run `python -m telex.surfaces.http`"
+    assert filled(TEXT, parts()) == TEXT, "run `python -m telex.surfaces.http.openapi`"
     assert [path for path in {verb.path for verb in VERBS.values()} if f" {path}`" not in parts()["routes"]] == []
 
 

@@ -50,20 +50,17 @@ class House:
             while (await receive())["type"] != "http.disconnect":
                 pass
         elif scope["path"] == "/flood":
-            await self._flood(receive, send)
+            # Send for as long as the client is there
+            gone = asyncio.ensure_future(self._gone(receive))
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            while not gone.done():
+                await send({"type": "http.response.body", "body": FLOOD, "more_body": True})
+                await asyncio.sleep(0)
+            self.given_up.set()
         else:
             event = await receive() if scope["method"] == "POST" else {}
             self.came.append(len(event.get("body", b"")))
             await reply(send, HttpResponse(200, b"{}"))
-
-    async def _flood(self, receive: Receive, send: Send) -> None:
-        """Send for as long as the client is there."""
-        gone = asyncio.ensure_future(self._gone(receive))
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        while not gone.done():
-            await send({"type": "http.response.body", "body": FLOOD, "more_body": True})
-            await asyncio.sleep(0)
-        self.given_up.set()
 
     async def _gone(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -26,8 +26,8 @@ from telex.surfaces.http.openapi import document
 from tests.http.http_kit import QUIET
 from tests.proofs import proves
 
-EXAMPLES = 20  # for each operation, of what fits and of what does not
-SLOW_TO_MAKE = {"import_messages": 4}  # a whole record of messages takes long to think of
+EXAMPLES = 12  # for each operation, of what fits and of what does not
+SLOW_TO_MAKE = {"import_messages": 2}  # a whole record of messages takes long to think of
 WAITING = ("wait", "timeout", "deadline")
 WAIT_SECONDS_MAX = 0.01
 # Any text is a message, so that none is against the document.

@@ -163,21 +163,17 @@ async def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(mo
         assert none.tree["left_out"] == 1_000 - tool_calls.LOOKED_AT_MAX
 
 
-async def sent_with_many_fields(bus: Bus, count: int) -> None:
-    """Messages that are larger in other words than in their own: each of their fields is a place that was lost."""
-    for number in range(count):
-        update = speech_of("vbw-typed", "execution_update", f"u-{number:02}")
-        update.tree["payload"] |= {f"k{field}": 0 for field in range(60)}
-        receipt = await bus.send(json.dumps(update.tree).encode(), sender="dev", to="lead")
-        assert receipt.accepted, receipt.findings
-
-
 @proves("http/rendering/room")
 @hub_test(settings=SMALL)
 async def test_what_readers_are_given_takes_room_as_well(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.surfaces.size_limits.LOOK_BYTES", ROOM)
     await door.bus.join("lead", dialects=["build-flow"])
-    await sent_with_many_fields(door.bus, 10)
+    # Messages that are larger in other words than in their own: each of their fields is a place that was lost
+    for number in range(10):
+        update = speech_of("vbw-typed", "execution_update", f"u-{number:02}")
+        update.tree["payload"] |= {f"k{field}": 0 for field in range(60)}
+        receipt = await door.bus.send(json.dumps(update.tree).encode(), sender="dev", to="lead")
+        assert receipt.accepted, receipt.findings
     waiting = (await door.client.get("/inbox/lead", params={"limit": 100})).json()["answer"]
     leased = (await door.post("/receive", agent="lead", limit=100)).json()["answer"]
     for told in (waiting, leased):

@@ -12,7 +12,7 @@ import pytest
 import telex
 from telex.clock import LoopClock
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
-from telex.http_client import stream as live
+from telex.http_client import bus as live
 from telex.http_client import transport
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import AsyncTransport, BlockingTransport, RetryTransport

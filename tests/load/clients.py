@@ -119,20 +119,18 @@ class Viewers:
     async def _watch(self, number: int, reader: asyncio.StreamReader) -> None:
         while chunk := await chunk_of(reader):
             for found in _ID.findall(chunk):
-                self._saw(number, int(found))
+                seq = int(found)
+                last = max(self.last[number], 0)
+                self.events += 1
+                if seq <= last:
+                    self.repeated += 1
+                else:
+                    self.missed += seq - last - 1
+                    self.last[number] = seq
             if self.last[number] < 0:
                 self.last[number] = 0
             if min(self.last) >= 0:
                 self.all_here.set()
-
-    def _saw(self, number: int, seq: int) -> None:
-        last = max(self.last[number], 0)
-        self.events += 1
-        if seq <= last:
-            self.repeated += 1
-        else:
-            self.missed += seq - last - 1
-            self.last[number] = seq
 
     def count(self) -> int:
         return min(self.last)

@@ -33,13 +33,6 @@ class HubProcess:
         log = (self._folder / "hub.log").open("w", encoding="utf-8")
         with log:
             self._process = subprocess.Popen(command, cwd=self._folder, env=kept, stderr=log, text=True)
-        self._await_readiness()
-
-    @property
-    def store(self) -> Path:
-        return self._folder / "telex.db"
-
-    def _await_readiness(self) -> None:
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
             assert self._process is not None
@@ -51,6 +44,10 @@ class HubProcess:
                 return
             time.sleep(0.02)
         raise AssertionError("the hub did not start in time")
+
+    @property
+    def store(self) -> Path:
+        return self._folder / "telex.db"
 
     def kill(self) -> None:
         """As -9 does it: not a word to anybody."""

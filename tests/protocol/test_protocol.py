@@ -25,8 +25,8 @@ from telex.ports.bus import Bus
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.arguments import CODE, from_texts, from_tree
 from telex.protocol.codec import is_value, type_hints
-from telex.protocol.schema import SchemaBuilder
 from telex.protocol.verbs import VERBS, EventRecord, answer_kind, arguments, work_state_kinds
+from telex.surfaces.http.openapi import SchemaBuilder
 from tests.proofs import proves
 
 NOT_ASKED_FOR = {"close": "a hub closes its bus itself, when it ends"}

@@ -144,19 +144,16 @@ def test_words_that_do_not_go_together_are_said_to(team: Team, shell: Shell) -> 
     assert main(["replay", "nowhere.jsonl"]) == 3
 
 
-def long_log(path: Path, count: int) -> Path:
-    """So many messages, each under an id of its own; every third of them means something to the work."""
-    plain, report = (json.dumps(typed(type_, "ID")) for type_ in ("scout_findings", "execution_update"))
-    contract = json.dumps(typed("plan_contract", "c1"))
-    lines = ((report if number % 3 == 0 else plain).replace('"ID"', f'"m-{number}"') for number in range(count))
-    path.write_text("\n".join([contract, *lines]) + "\n")
-    return path
-
-
 @proves("replay/long")
 def test_a_person_at_a_terminal_sees_how_far_it_has_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.surfaces.cli.render.PAUSE_SECONDS", 0.0)
-    log = str(long_log(tmp_path / "log.jsonl", 2_000))
+    # So many messages, each under an id of its own; every third of them means something to the work
+    path = tmp_path / "log.jsonl"
+    plain, report = (json.dumps(typed(type_, "ID")) for type_ in ("scout_findings", "execution_update"))
+    contract = json.dumps(typed("plan_contract", "c1"))
+    lines = ((report if number % 3 == 0 else plain).replace('"ID"', f'"m-{number}"') for number in range(2_000))
+    path.write_text("\n".join([contract, *lines]) + "\n")
+    log = str(path)
     drawn = []
     for is_terminal in (True, False):
         screen = io.StringIO()

@@ -12,7 +12,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import caches
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock, StoreContract
-from telex.testing.contract_base import ids, promise
+from telex.testing.contract_base import ids
 from telex.testing.faulty_stores import BUGS
 
 T = TypeVar("T")
@@ -47,7 +47,6 @@ class TestSqliteInGroups(TestSqlite):
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
-    @promise
     async def test_what_is_sent_at_once_is_kept_once_each(self, store: Store) -> None:
         entries = [self.entry(f"m{number % 40}", "lead") for number in range(80)]
         sends = (self.append_one(store, entry, inbox_max=30) for entry in entries)

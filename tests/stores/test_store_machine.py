@@ -258,20 +258,17 @@ class StoreMachine(RuleBasedStateMachine):
         assert [event.kind for event in story] == self.model.told(message)
         assert all(event.message == message for event in story)
 
-    def compare_everything(self) -> None:
-        self.look_at_the_inboxes()
-        for kept in self.model.kept:
-            message = self.run(self.store.read(get_message, kept.seq))
-            if kept.pruned:
-                assert message is None
-                continue
-            assert message is not None
-            assert (message.id, message.raw, message.at) == (kept.entry.id, kept.entry.raw, kept.entry.at)
-            self.compare(kept.seq)
-
     def teardown(self) -> None:
         try:
-            self.compare_everything()
+            self.look_at_the_inboxes()
+            for kept in self.model.kept:
+                message = self.run(self.store.read(get_message, kept.seq))
+                if kept.pruned:
+                    assert message is None
+                    continue
+                assert message is not None
+                assert (message.id, message.raw, message.at) == (kept.entry.id, kept.entry.raw, kept.entry.at)
+                self.compare(kept.seq)
         finally:
             self.run(self.store.close())
 

@@ -14,9 +14,9 @@ from telex.stores.sqlite import store as sqlite_store
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing import FakeClock
-from telex.testing.faulty_transactions import BLIND, COUNTERS, TABLES, TRANSACTION_BUGS
 from telex.testing.store_contract import TransactionPromises
 from tests.proofs import proves
+from tests.stores.faulty_transactions import BLIND, COUNTERS, TABLES, TRANSACTION_BUGS
 
 T = TypeVar("T")
 Open = Callable[[str], Any]

@@ -1,4 +1,4 @@
-"""Does the bus keep its word to five hundred teams that stall, crash and repeat themselves? And would we notice?"""
+"""Simulated teams that stall, crash and repeat themselves: no violation, and every planted bug is found."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from telex.model.message import KINDS
 from telex.testing.faulty_stores import BUGS
 from telex.testing.simulator import SimulationRun, main, run
 
-SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
+SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 50, 15, 40
 # Kinds of events that nobody in a simulated team causes.
 NOT_SIMULATED = {"imported", "returned", "returned-to-sender", "stopped", "forced", "dissolved"}
 
@@ -38,33 +38,21 @@ def failures(runs: list[SimulationRun]) -> str:
     return "\n\n".join(f"{run.report()}\nreplay: make torture SEED={run.seed}" for run in runs if run.violations)
 
 
-@pytest.fixture(scope="module")
-def on_memory() -> list[SimulationRun]:
-    return [run(seed) for seed in range(SEEDS_ON_MEMORY)]
-
-
 @pytest.mark.slow
-def test_five_hundred_teams_lose_nothing_and_are_told_nothing_false(on_memory: list[SimulationRun]) -> None:
-    assert failures(on_memory) == ""
-
-
-@pytest.mark.slow
-def test_all_that_can_happen_does_happen_to_some_team(on_memory: list[SimulationRun]) -> None:
-    kinds = sum((one.kinds for one in on_memory), Counter[str]())
+@pytest.mark.parametrize("first", range(0, 4 * SEEDS_ON_MEMORY, SEEDS_ON_MEMORY))
+def test_teams_lose_nothing_are_told_nothing_false_and_see_every_kind_of_event(first: int) -> None:
+    runs = [run(seed) for seed in range(first, first + SEEDS_ON_MEMORY)]
+    assert failures(runs) == ""
+    kinds = sum((one.kinds for one in runs), Counter[str]())
     assert set(KINDS) - NOT_SIMULATED - set(kinds) == set()
     assert kinds["acked"] > 10 * SEEDS_ON_MEMORY
     assert kinds["dead"] > SEEDS_ON_MEMORY / 2
 
 
 @pytest.mark.slow
-def test_teams_of_two_processes_on_one_file_lose_nothing() -> None:
-    assert failures([run(seed, "sqlite") for seed in range(SEEDS_ON_SQLITE)]) == ""
-
-
-def test_a_failure_is_shown_with_the_command_that_replays_it() -> None:
-    seeds = (run(seed, bug="ack-forgotten") for seed in range(SEEDS_FOR_A_BUG))
-    failed = next(one for one in seeds if one.violations)
-    assert failures([failed]).endswith(f"replay: make torture SEED={failed.seed}")
+@pytest.mark.parametrize("first", [0, SEEDS_ON_SQLITE])
+def test_teams_of_two_processes_on_one_file_lose_nothing(first: int) -> None:
+    assert failures([run(seed, "sqlite") for seed in range(first, first + SEEDS_ON_SQLITE)]) == ""
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])

@@ -6,7 +6,8 @@ named: a cloned project has a telex.toml too, and its address must not get the t
 
 import inspect
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,6 +18,9 @@ from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
 from telex.errors import InvalidValue, NotAMember, StoreError, StoreUnavailable, TelexError
 from telex.http_client.transport import (
+    NO_HUB,
+    PAUSE_SECONDS_MAX,
+    PAUSE_SECONDS_MIN,
     AsyncTransport,
     BlockingTransport,
     HttpQuery,
@@ -24,6 +28,7 @@ from telex.http_client.transport import (
     RetryTransport,
     Transport,
     is_loopback,
+    whole,
 )
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
@@ -34,7 +39,7 @@ from telex.ports.bus import Bus, Receipt
 from telex.ports.environment import Clock
 from telex.ports.store import EVERYTHING, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
-from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds
+from telex.protocol.verbs import VERBS, EventRecord, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
 from telex.validation.contracts import NOT_IN_PROJECT
 from telex.validation.project_paths import InvalidPath, Resolver, normal, real
@@ -49,6 +54,11 @@ MESSAGE = "application/octet-stream"
 REFUSED, TOO_LARGE = 422, 413
 ARGUMENTS_WRONG = "arguments-wrong"
 WRONG_VERSION = "is it a Telex hub of this version?"
+SILENCE_SECONDS = 45.0  # read timeout; a hub sends a keep-alive every 15 seconds
+LATE_SECONDS = 1.0  # by which the end of a wait may be late
+FRAME_BYTES_MAX = 64 * 1_048_576  # no event is that large
+STREAM = {"accept": "text/event-stream"}
+OK = 200
 
 
 class RemoteBus(Bus):
@@ -81,8 +91,6 @@ class RemoteBus(Bus):
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncGenerator[tuple[Event, Message | None], None]:
         if follow:
-            from telex.http_client.stream import followed
-
             request = request_of("events", query._asdict())
             async for event in followed(self._line, request, query.after, wait):
                 yield event
@@ -361,3 +369,65 @@ def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *,
     kind, limits = AsyncTransport if on_loop else BlockingTransport, desk.limits
     wire: Transport = kind(url, headers, limits.hub_connect_seconds)
     return RemoteBus.over(RetryTransport(wire, clock, url, limits), clock, desk)
+
+
+async def followed(
+    line: RetryTransport, request: HttpQuery, after: int, wait: float | None
+) -> AsyncGenerator[tuple[Event, Message | None], None]:
+    """Events after that one, for ever, or until none has come for `wait` seconds. A broken connection is resumed."""
+    import httpx2
+
+    last, answered, pause = line.clock.now(), line.clock.now(), PAUSE_SECONDS_MIN
+    while True:
+        left = SILENCE_SECONDS if wait is None else min(SILENCE_SECONDS, last + wait - line.clock.now())
+        if left <= 0:
+            return
+        try:
+            async with line.wire.stream(request, STREAM | {"last-event-id": str(after)}, left) as (status, chunks):
+                line.answered = True
+                if status != OK:
+                    raise error_in(status, await whole(chunks))
+                async with aclosing(_frames(chunks)) as frames:
+                    async for record in frames:
+                        answered, pause = line.clock.now(), PAUSE_SECONDS_MIN
+                        if record is not None:
+                            last, after = answered, record.event.seq
+                            yield record.event, record.message
+                        elif wait is not None and left - (last + wait - answered) > LATE_SECONDS:
+                            break  # asked again with the little time that is left
+        except httpx2.ReadTimeout:
+            continue
+        except httpx2.TransportError as error:
+            if line.clock.now() - answered > line.patience:
+                raise line.away() from error
+        await line.clock.sleep(pause)
+        pause = min(pause * 2, PAUSE_SECONDS_MAX)
+
+
+async def _frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[EventRecord | None, None]:
+    """Each event, and None for each keep-alive. Only line feeds end a line: a message may contain other characters that
+    a parser of text would take for one."""
+    buffer = bytearray()
+    async for chunk in chunks:
+        searched = max(len(buffer) - 1, 0)  # the end of a frame may be split between two chunks
+        buffer += chunk
+        end = buffer.rfind(b"\n\n", searched)
+        if end >= 0:
+            frames = bytes(buffer[:end]).split(b"\n\n")
+            del buffer[: end + 2]
+            for frame in frames:
+                yield _record(frame)
+        if len(buffer) > FRAME_BYTES_MAX:
+            raise StoreError(f"the hub sent an event of more than {FRAME_BYTES_MAX:,} bytes, {NO_HUB}")
+
+
+def _record(frame: bytes) -> EventRecord | None:
+    fields = (line.partition(b":") for line in frame.split(b"\n"))
+    data = b"\n".join(value.removeprefix(b" ") for name, _, value in fields if name == b"data")
+    if not data:
+        return None
+    try:
+        record: EventRecord = made(EventRecord, decoded(data))
+    except (CodecError, ValueError) as error:
+        raise StoreError(f"invalid event from the hub: {WRONG_VERSION}") from error
+    return record

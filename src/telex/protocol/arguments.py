@@ -22,7 +22,7 @@ def from_tree(wanted: Mapping[str, Argument], tree: Any) -> Arguments:
     """Validate the arguments in a JSON object. An optional one may be null."""
     if not isinstance(tree, dict):
         return [_finding("$", "Send one JSON object with the arguments.", "an object", tree)]
-    given = {name: value for name, value in tree.items() if value is not None or _is_required(wanted, name)}
+    given = {k: v for k, v in tree.items() if v is not None or k not in wanted or wanted[k].required}
     return _validated(wanted, given, made)
 
 
@@ -43,11 +43,13 @@ def _validated(
                 values[name] = make(argument.kind, given[name], f"$.{name}")
             except CodecError as error:
                 findings.append(_finding(error.path, f"Give {error.expected}.", error.expected, error.found))
-    return findings + _missing(wanted, values, findings) or values
-
-
-def _is_required(wanted: Mapping[str, Argument], name: str) -> bool:
-    return name not in wanted or wanted[name].required
+    reported = {re.split(r"\W", finding.path[2:], maxsplit=1)[0] for finding in findings}
+    findings += [
+        _finding(f"$.{name}", f"Give {name}.", "a value", None)
+        for name, argument in wanted.items()
+        if argument.required and name not in values and name not in reported
+    ]
+    return findings or values
 
 
 def _from_text(kind: Any, given: Sequence[str], path: str) -> Any:
@@ -63,21 +65,17 @@ def _from_text(kind: Any, given: Sequence[str], path: str) -> Any:
             raise CodecError(path, "true or false", text)
         return _BOOLEANS[text.lower()]
     if kind in (int, float):
-        return made(kind, _number(kind, text, path), path)
+        try:
+            if not text.isascii() or "_" in text or len(text) > FOUND_CHARACTERS_MAX:
+                raise ValueError
+            number = kind(text)
+        except ValueError as error:
+            raise CodecError(path, "a whole number" if kind is int else "a number", text) from error
+        if not isfinite(number):
+            raise CodecError(path, "a number that is finite", text)
+        return made(kind, number, path)
     assert kind is str or get_origin(kind) in (Literal, Union, types.UnionType), f"{kind} cannot be in a query"
     return made(kind, text, path)
-
-
-def _number(kind: type[int] | type[float], text: str, path: str) -> int | float:
-    try:
-        if not text.isascii() or "_" in text or len(text) > FOUND_CHARACTERS_MAX:
-            raise ValueError
-        number = kind(text)
-    except ValueError as error:
-        raise CodecError(path, "a whole number" if kind is int else "a number", text) from error
-    if not isfinite(number):
-        raise CodecError(path, "a number that is finite", text)
-    return number
 
 
 def of_value(kind: Any) -> dict[str, Argument]:
@@ -95,15 +93,6 @@ def unknown(wanted: Mapping[str, Argument], given: Mapping[str, Any]) -> list[Fi
         say = f"Write {near} instead." if near else f"Leave it out: there are {', '.join(wanted) or 'none'}."
         findings.append(Finding(CODE, f"$.{name[:FOUND_CHARACTERS_MAX]}", say, nearest=near))
     return findings
-
-
-def _missing(wanted: Mapping[str, Argument], values: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
-    reported = {re.split(r"\W", finding.path[2:], maxsplit=1)[0] for finding in findings}
-    return [
-        _finding(f"$.{name}", f"Give {name}.", "a value", None)
-        for name, argument in wanted.items()
-        if argument.required and name not in values and name not in reported
-    ]
 
 
 def _finding(path: str, say: str, expected: str, found: Any) -> Finding:

@@ -67,7 +67,15 @@ class ReplayReport:
         counts.passed += passed
         counts.refused += not passed
         if result.findings:
-            self._add_findings(result, row, counts, result.id or f"line {entry.number}")
+            first = result.id or f"line {entry.number}"
+            refusals = {finding.code: finding for finding in reversed(result.findings) if finding.severity == "refusal"}
+            if result.verdict == "passed":
+                counts.forgiven += bool(refusals)
+                counts.warned += any(finding.severity == "warning" for finding in result.findings)
+            for code, finding in refusals.items():
+                new = RefusalReason(*row, code, 0, first, say=finding.say, path=finding.path)
+                reason = self._reasons.get((row, code), new)
+                self._reasons[row, code] = reason._replace(times=reason.times + 1)
         if entry.kept:
             self.kept += 1
             counts.pardoned += passed and entry.refused
@@ -84,16 +92,6 @@ class ReplayReport:
             name = type_.name if type_ is not None else "text" if is_text else NO_TYPE
             self._rows[key] = (agent, dialect.name if dialect is not None else "–", name), ReplayCounts()
         return self._rows[key]
-
-    def _add_findings(self, result: SimulatedResult, row: Row, counts: ReplayCounts, first: str) -> None:
-        refusals = {finding.code: finding for finding in reversed(result.findings) if finding.severity == "refusal"}
-        if result.verdict == "passed":
-            counts.forgiven += bool(refusals)
-            counts.warned += any(finding.severity == "warning" for finding in result.findings)
-        for code, finding in refusals.items():
-            new = RefusalReason(*row, code, 0, first, say=finding.say, path=finding.path)
-            reason = self._reasons.get((row, code), new)
-            self._reasons[row, code] = reason._replace(times=reason.times + 1)
 
     @property
     def total(self) -> ReplayCounts:

@@ -159,7 +159,10 @@ def _contents(file: ReadOnlyConnection, now: float, *, current: bool) -> Iterato
         return
     yield _clock(file, now)
     yield _digests(file)
-    yield _orphans(file)
+    sql = "SELECT count(*) FROM deliveries d LEFT JOIN messages m ON m.seq = d.message WHERE m.seq IS NULL"
+    lost = file.value(sql)
+    say = f"{_counted(lost, 'delivery', 'deliveries')} without a message" if lost else "each has its message"
+    yield DoctorCheck("deliveries", not lost, say)
     yield _work_state(file)
     messages, events = (file.value(f"SELECT count(*) FROM {name}") for name in ("messages", "events"))
     waiting = file.value(
@@ -184,18 +187,11 @@ def _digests(file: ReadOnlyConnection) -> DoctorCheck:
     count, damaged, after = 0, [], 0
     while rows := file.rows("SELECT seq, id, digest, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT 500", (after,)):
         count, after = count + len(rows), rows[-1][0]
-        damaged += [_named(seq, id_) for seq, id_, digest, raw in rows if digest_of(raw) != digest]
+        damaged += [f"{id_} (number {seq})" for seq, id_, digest, raw in rows if digest_of(raw) != digest]
     if not damaged:
         return DoctorCheck("digests", True, f"{_counted(count, 'message')} as received")
     more = f" and {len(damaged) - NAMED_MAX} more" if len(damaged) > NAMED_MAX else ""
     return DoctorCheck("digests", False, f"changed since they were received: {', '.join(damaged[:NAMED_MAX])}{more}")
-
-
-def _orphans(file: ReadOnlyConnection) -> DoctorCheck:
-    sql = "SELECT count(*) FROM deliveries d LEFT JOIN messages m ON m.seq = d.message WHERE m.seq IS NULL"
-    lost = file.value(sql)
-    say = f"{_counted(lost, 'delivery', 'deliveries')} without a message" if lost else "each has its message"
-    return DoctorCheck("deliveries", not lost, say)
 
 
 def _work_state(file: ReadOnlyConnection) -> DoctorCheck:
@@ -249,10 +245,6 @@ def _is_as(topic: str, seq: int, text: str, state: Any) -> bool:
 
 def _counted(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def _named(seq: int, id_: str) -> str:
-    return f"{id_} (number {seq})"
 
 
 def _bytes(count: float) -> str:

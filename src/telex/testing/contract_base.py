@@ -5,6 +5,8 @@ one behind a network brings its own.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import wraps
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +30,6 @@ from telex.ports.store import (
 from telex.testing import FakeClock
 
 T = TypeVar("T")
-Contract = TypeVar("Contract", bound="ContractBase")
 ESCALATION, ERROR, VALIDATION, STATUS = range(4)  # ranks: the lowest is served first
 
 
@@ -64,20 +65,21 @@ async def put_member(store: Store, member: Member, event: Event | None = None) -
     await store.transaction(lambda tx: tx.upsert_member(member, joined))
 
 
-def promise(test: Callable[[Contract, Store], Awaitable[None]]) -> Callable[[Contract], None]:
-    """Decorator of a test: opens a store for it and closes it afterwards."""
+def _with_open_store(test: Callable[[Any, Store], Awaitable[None]]) -> Callable[[Any], None]:
+    """The test as pytest runs it: a store is opened for it and closed afterwards."""
 
-    async def kept(self: Contract) -> None:
+    async def kept(self: "ContractBase") -> None:
         self.store = await self.make()
         try:
             await test(self, self.store)
         finally:
             await self.store.close()
 
-    def run(self: Contract) -> None:
+    @wraps(test)
+    def run(self: "ContractBase") -> None:
         self.run(kept(self))
 
-    run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__
+    del run.__dict__["__wrapped__"]  # pytest would take `store` for a fixture
     return run
 
 
@@ -89,6 +91,11 @@ class ContractBase:
     reopens = False  # True: data survives closing
     place: Path  # an empty folder, another one for each test
     store: Store  # the one that is open
+
+    def __init_subclass__(cls) -> None:
+        for name, test in list(vars(cls).items()):
+            if name.startswith("test_") and iscoroutinefunction(test):
+                setattr(cls, name, _with_open_store(test))
 
     async def make(self) -> Store:
         """Open the store in `self.place`: an empty one the first time, and what was stored there after that."""

@@ -17,11 +17,10 @@ from telex.ports.store import (
     next_deadline,
     waiting_deliveries,
 )
-from telex.testing.contract_base import ERROR, ESCALATION, STATUS, VALIDATION, ContractBase, ids, promise
+from telex.testing.contract_base import ERROR, ESCALATION, STATUS, VALIDATION, ContractBase, ids
 
 
 class DeliveryPromises(ContractBase):
-    @promise
     async def test_messages_of_a_class_come_in_the_order_in_which_they_were_kept(self, store: Store) -> None:
         names = [f"m{number}" for number in range(12)]
         for name in names:
@@ -29,14 +28,12 @@ class DeliveryPromises(ContractBase):
         taken = [*await self.take(store, "lead", limit=5), *await self.take(store, "lead", limit=100)]
         assert ids(taken) == names
 
-    @promise
     async def test_what_is_more_urgent_comes_first_and_keeps_its_order(self, store: Store) -> None:
         ranks = [STATUS, VALIDATION, ERROR, ESCALATION, STATUS, ESCALATION, ERROR, VALIDATION]
         await self.keep(store, *(self.entry(f"{place}", "lead", rank=rank) for place, rank in enumerate(ranks)))
         taken = await self.take(store, "lead", limit=100)
         assert ids(taken) == ["3", "5", "2", "6", "1", "7", "0", "4"]
 
-    @promise
     async def test_several_inboxes_are_one_queue(self, store: Store) -> None:
         await self.keep(
             store, self.entry("a", "role:qa"), self.entry("b", "kim"), self.entry("c", "role:qa", rank=ERROR)
@@ -44,14 +41,12 @@ class DeliveryPromises(ContractBase):
         await self.keep(store, self.entry("d", "somebody-else"))
         assert ids(await self.take(store, "kim", "role:qa", limit=100, holder="kim")) == ["c", "a", "b"]
 
-    @promise
     async def test_a_shared_inbox_gives_each_message_to_one_reader(self, store: Store) -> None:
         await self.keep(store, *(self.entry(f"m{number}", "role:qa") for number in range(4)))
         kim = await self.take(store, "kim", "role:qa", limit=2, holder="kim")
         lee = await self.take(store, "lee", "role:qa", limit=100, holder="lee")
         assert (ids(kim), ids(lee)) == (["m0", "m1"], ["m2", "m3"])
 
-    @promise
     async def test_a_lease_is_told_and_shown(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "role:qa"))
         lease = await self.take_one(store, "role:qa", holder="kim")
@@ -64,13 +59,11 @@ class DeliveryPromises(ContractBase):
         assert (event.kind, event.agent, event.delivery, event.inbox) == ("leased", "kim", lease.delivery, "role:qa")
         assert json.loads(event.detail or "") == {"until": until, "attempt": 1}
 
-    @promise
     async def test_what_is_leased_is_offered_to_nobody_else(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         await self.take_one(store, "lead")
         assert await self.take(store, "lead", limit=100, holder="another") == []
 
-    @promise
     async def test_looking_leases_nothing(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         for _ in range(2):
@@ -78,7 +71,6 @@ class DeliveryPromises(ContractBase):
             assert (delivery.state, delivery.attempts, message.seq) == ("stored", 0, seq)
         assert await self.kinds(store, seq) == ["accepted"]
 
-    @promise
     async def test_waiting_shows_what_is_stored_and_leased_in_the_order_of_offering(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"), self.entry("d", "lead", rank=ESCALATION))
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
@@ -89,7 +81,6 @@ class DeliveryPromises(ContractBase):
         assert shown == [("a", "leased"), ("b", "stored"), ("c", "stored")]
         assert len(await store.read(waiting_deliveries, ["lead"], 2)) == 2
 
-    @promise
     async def test_only_the_deliveries_asked_for_are_leased(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"), self.entry("d", "qa"))
         waiting = await store.read(waiting_deliveries, ["lead", "qa"], 10)
@@ -97,7 +88,6 @@ class DeliveryPromises(ContractBase):
         now = self.now
         assert ids(await store.lease(LeaseRequest(["lead"], "lead", now, now + 60.0, 10, only=wanted))) == ["b"]
 
-    @promise
     async def test_nothing_is_leased_before_it_is_due(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -108,7 +98,6 @@ class DeliveryPromises(ContractBase):
 
     # --- leases that run out ----------------------------------------------------------------------------------------
 
-    @promise
     async def test_a_lease_that_runs_out_is_told(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         lease = await self.take_one(store, "lead")
@@ -117,7 +106,6 @@ class DeliveryPromises(ContractBase):
         [(delivery, message)] = await store.read(expired_leases, self.now, 10)
         assert (delivery.seq, delivery.state, message.id) == (lease.delivery, "leased", "m1")
 
-    @promise
     async def test_a_lease_that_runs_out_gives_the_message_back(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         first = await self.take_one(store, "lead")
@@ -131,7 +119,6 @@ class DeliveryPromises(ContractBase):
 
     # --- acks and nacks that come late ------------------------------------------------------------------------------
 
-    @promise
     async def test_an_ack_after_the_lease_ran_out_counts_before_that_is_noticed(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -140,7 +127,6 @@ class DeliveryPromises(ContractBase):
         assert await self.kinds(store, seq) == ["accepted", "leased", "acked"]
         assert await store.read(expired_leases, self.now, 10) == []
 
-    @promise
     async def test_an_ack_after_the_lease_ran_out_counts_while_nobody_else_was_offered_the_message(
         self, store: Store
     ) -> None:
@@ -159,7 +145,6 @@ class DeliveryPromises(ContractBase):
         assert await self.take(store, "lead") == []
         assert await store.read(lambda reads: reads.depths()) == {}
 
-    @promise
     async def test_a_nack_after_the_lease_ran_out_counts_once_while_nobody_else_was_offered_the_message(
         self, store: Store
     ) -> None:
@@ -174,7 +159,6 @@ class DeliveryPromises(ContractBase):
         assert (await self.take_one(store, "lead")).attempt == 2
         assert (await self.kinds(store, seq))[-3:] == ["lease-expired", "nacked", "leased"]
 
-    @promise
     async def test_an_ack_is_refused_after_the_message_was_offered_again(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         late = await self.take_one(store, "lead")
@@ -187,7 +171,6 @@ class DeliveryPromises(ContractBase):
         assert not (await self.settle_one(store, self.ack(late))).done
         assert (await self.settle_one(store, self.ack(again))).done
 
-    @promise
     async def test_an_ack_is_refused_after_the_message_was_given_back(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -197,7 +180,6 @@ class DeliveryPromises(ContractBase):
         assert settled.now is not None
         assert (settled.now.state, settled.now.holder) == ("stored", None)
 
-    @promise
     async def test_an_ack_is_refused_after_the_message_was_given_up_or_withdrawn(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         dead, gone = await self.take(store, "lead", limit=2)
@@ -210,7 +192,6 @@ class DeliveryPromises(ContractBase):
         await store.settle([revive, expired._replace(was="expired", becomes="withdrawn", kind="dropped")])
         assert [settled.done for settled in await store.settle(acks)] == [False, False]
 
-    @promise
     async def test_an_ack_under_an_older_lease_is_refused(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         stalled = await self.take_one(store, "lead", holder="stalled")
@@ -219,14 +200,12 @@ class DeliveryPromises(ContractBase):
         assert not (await self.settle_one(store, self.ack(stalled))).done
         assert (await self.settle_one(store, self.ack(current))).done
 
-    @promise
     async def test_an_ack_by_somebody_else_than_the_holder_is_refused(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead", holder="kim")
         assert not (await self.settle_one(store, self.ack(lease)._replace(holder="sam"))).done
         assert (await self.settle_one(store, self.ack(lease)._replace(holder="kim"))).done
 
-    @promise
     async def test_a_lease_can_be_extended_and_then_runs_longer(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -241,7 +220,6 @@ class DeliveryPromises(ContractBase):
 
     # --- settling ---------------------------------------------------------------------------------------------------
 
-    @promise
     async def test_an_ack_is_final_and_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -254,7 +232,6 @@ class DeliveryPromises(ContractBase):
         await self.let_the_lease_run_out()
         assert (await self.take(store, "lead"), await store.read(expired_leases, self.now, 10)) == ([], [])
 
-    @promise
     async def test_settling_twice_is_the_same_as_settling_once(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         ack = self.ack(await self.take_one(store, "lead"))
@@ -264,13 +241,11 @@ class DeliveryPromises(ContractBase):
         assert [settle_result.now.state for settle_result in settled if settle_result.now] == ["acked"] * 3
         assert await self.kinds(store, seq) == ["accepted", "leased", "acked"]
 
-    @promise
     async def test_settling_what_is_not_there_does_nothing(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         ack = self.ack(await self.take_one(store, "lead"))
         assert await store.settle([ack._replace(delivery=ack.delivery + 999_999_999)]) == [SettleResult(False, None)]
 
-    @promise
     async def test_a_settlement_decided_on_another_state_does_not_happen(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -279,14 +254,12 @@ class DeliveryPromises(ContractBase):
         assert not (await self.settle_one(store, bury)).done
         assert await store.read(find_messages, "r1") == []
 
-    @promise
     async def test_one_settlement_that_fails_does_not_hold_up_the_others(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         first, second = [self.ack(lease) for lease in await self.take(store, "lead", limit=2)]
         settled = await store.settle([first._replace(fence=first.fence and first.fence + 1), second])
         assert [settle_result.done for settle_result in settled] == [False, True]
 
-    @promise
     async def test_a_dead_letter_is_kept_with_its_report(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -299,7 +272,6 @@ class DeliveryPromises(ContractBase):
         ]
         assert await self.take(store, "lead") == []
 
-    @promise
     async def test_a_dead_letter_may_have_one_more_round_of_attempts(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
@@ -312,7 +284,6 @@ class DeliveryPromises(ContractBase):
         assert again.attempt == 1
         assert again.fence > lease.fence  # attempts start anew, fences never: an old reader may still be out there
 
-    @promise
     async def test_a_waiting_message_may_be_withdrawn(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         delivery = await self.only_delivery(store, seq)
@@ -323,7 +294,6 @@ class DeliveryPromises(ContractBase):
         assert await self.take(store, "lead") == []
         assert (await self.only_delivery(store, seq)).seq == delivery.seq
 
-    @promise
     async def test_dead_letters_are_listed_newest_first(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"))
         await store.settle([self.bury(lease) for lease in await self.take(store, "lead", limit=3)])
@@ -332,7 +302,6 @@ class DeliveryPromises(ContractBase):
 
     # --- how much, and when -----------------------------------------------------------------------------------------
 
-    @promise
     async def test_depths_count_what_is_stored_and_leased_in_each_inbox(self, store: Store) -> None:
         first = self.now
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"), self.entry("d", "qa"))
@@ -345,7 +314,6 @@ class DeliveryPromises(ContractBase):
         await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
         assert "qa" not in await store.read(lambda reads: reads.depths())
 
-    @promise
     async def test_soonest_is_when_something_falls_due_or_a_lease_runs_out(self, store: Store) -> None:
         assert await store.read(next_deadline, ["lead"]) is None
         await self.keep(store, self.entry("m1", "lead"))
@@ -357,7 +325,6 @@ class DeliveryPromises(ContractBase):
         assert await store.read(next_deadline, ["lead"]) == self.now + 5.0
         assert await store.read(next_deadline, ["qa"]) is None
 
-    @promise
     async def test_a_number_of_a_delivery_is_never_used_twice(self, store: Store) -> None:
         """An old reader may still hold a token: it must not settle what came later."""
         await self.keep(store, self.entry("m1", "lead"))

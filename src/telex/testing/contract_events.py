@@ -26,7 +26,7 @@ from telex.ports.store import (
     overdue_requests,
     topic_messages,
 )
-from telex.testing.contract_base import ContractBase, ids, promise, put_member
+from telex.testing.contract_base import ContractBase, ids, put_member
 from telex.testing.contract_messages import remind
 
 LONG_AGO = 0.0  # nothing is older
@@ -50,7 +50,6 @@ class EventPromises(ContractBase):
         await store.transaction(lambda tx: tx.record(Event(0, self.now, "joined", "kim")))
         return seqs
 
-    @promise
     async def test_events_come_in_order_each_with_its_message(self, store: Store) -> None:
         await self._a_little_history(store)
         found = await store.read(events_with_messages, Query(), 100)
@@ -64,7 +63,6 @@ class EventPromises(ContractBase):
         ]
         assert told(await store.read(events_with_messages, Query(after=numbers[0]), 1)) == [("accepted", "m2")]
 
-    @promise
     async def test_events_are_filtered_by_everything_that_is_given(self, store: Store) -> None:
         await self._a_little_history(store)
         m1 = [("accepted", "m1"), ("leased", "m1"), ("acked", "m1")]
@@ -85,13 +83,11 @@ class EventPromises(ContractBase):
         for query, events in expected.items():
             assert told(await store.read(events_with_messages, query, 100)) == events, query
 
-    @promise
     async def test_events_of_an_agent_include_messages_to_several_for_it(self, store: Store) -> None:
         everyone = self.entry("m1", "lead", "qa", to="*", detail='{"took": 1.0, "inboxes": ["lead", "qa"]}')
         await self.keep(store, everyone, self.entry("m2", "qa"))
         assert told(await store.read(events_with_messages, Query(agent="lead"), 100)) == [("accepted", "m1")]
 
-    @promise
     async def test_what_is_said_beside_a_lease_is_written_with_it(self, store: Store) -> None:
         first, second = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         at = self.now
@@ -112,14 +108,12 @@ class EventPromises(ContractBase):
             '{"type": "T"}',
         )
 
-    @promise
     async def test_the_newest_come_first_when_they_are_asked_for_so(self, store: Store) -> None:
         await self.keep(store, *(self.entry(f"m{number}", "lead", raw=b"a red build") for number in range(5)))
         query = Query(text="red", newest_first=True)
         found = [message.id for _, message in await store.read(events_with_messages, query, 2) if message is not None]
         assert found == ["m4", "m3"]
 
-    @promise
     async def test_search_finds_messages_in_which_every_word_stands(self, store: Store) -> None:
         await self._a_little_history(store)
         expected = {
@@ -137,7 +131,6 @@ class EventPromises(ContractBase):
                 message.id for _, message in await store.read(events_with_messages, query, 100) if message
             ] == found, text
 
-    @promise
     async def test_words_are_parted_and_folded_alike_everywhere(self, store: Store) -> None:
         texts = {
             "m1": "a dev_blocker in src/auth-service/reset.py",
@@ -166,7 +159,6 @@ class EventPromises(ContractBase):
                 message.id for _, message in await store.read(events_with_messages, query, 100) if message
             ] == found, text
 
-    @promise
     async def test_what_is_recorded_beside_messages_is_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         events = [
@@ -179,7 +171,6 @@ class EventPromises(ContractBase):
         assert (message and message.id, left.agent, nothing) == ("m1", "qa", None)
         assert await self.kinds(store, seq) == ["accepted", "read"]
 
-    @promise
     async def test_the_latest_moment_is_that_of_the_last_event(self, store: Store) -> None:
         assert await store.read(latest_at) == 0.0
         await self.keep(store, self.entry("m1", "lead"))
@@ -187,13 +178,11 @@ class EventPromises(ContractBase):
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 
-    @promise
     async def test_what_was_imported_does_not_move_the_clock(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         await self.keep(store, self.entry("m2", at=self.now + 80_000.0, kind="imported"))
         assert await store.read(latest_at) == self.now
 
-    @promise
     async def test_a_message_from_the_future_does_not_stop_the_pruning(self, store: Store) -> None:
         await self.keep(store, self.entry("ahead", at=self.now + 1e9), self.entry("old", at=self.now - 10.0))
         await self._tidy(store, keep=self.now - 5.0)
@@ -207,7 +196,6 @@ class EventPromises(ContractBase):
             now = self.now + step * 3600.0
             await store.maintain(now, same_since=same, keep_since=keep, silent_since=silent, limit=3)
 
-    @promise
     async def test_what_is_settled_and_old_is_pruned_with_its_events(self, store: Store) -> None:
         seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
         await store.settle([self.ack(lease) for lease in await self.take(store, "lead", limit=5)])
@@ -230,7 +218,6 @@ class EventPromises(ContractBase):
         ]
         assert left == [("accepted", "young")]
 
-    @promise
     async def test_what_is_open_or_waited_for_is_never_pruned(self, store: Store) -> None:
         await self.keep(store, self.entry("leased", "lead"), self.entry("stored", "lead"))
         await self.keep(store, self.entry("asked", "qa", answer_by=self.now + 999.0))
@@ -242,7 +229,6 @@ class EventPromises(ContractBase):
         assert (await self.settle_one(store, self.ack(lease))).done
         assert (await self.take_one(store, "lead")).message.id == "stored"
 
-    @promise
     async def test_pruning_goes_in_small_steps(self, store: Store) -> None:
         await self.keep(store, *(self.entry(f"m{number}", kind="refused") for number in range(20)))
         await self.clock.sleep(1.0)
@@ -253,14 +239,12 @@ class EventPromises(ContractBase):
         await self._tidy(store, keep=self.now)
         assert await store.read(events_with_messages, Query(kinds=("refused",)), 100) == []
 
-    @promise
     async def test_an_id_within_the_window_is_not_forgotten(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         await self.keep(store, new_message)
         await self._tidy(store, same=self.now)
         assert (await self.append_one(store, new_message)).outcome == "duplicate"
 
-    @promise
     async def test_a_conversation_that_fell_silent_is_told_once(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead", correlation="T1"), self.entry("m2", "qa", correlation="T1"))
         await self.keep(store, self.entry("m3", "lead", correlation="T2"))
@@ -277,7 +261,6 @@ class EventPromises(ContractBase):
 
 
 class MemberPromises(ContractBase):
-    @promise
     async def test_members_are_written_down_as_they_are(self, store: Store) -> None:
         kim = Member("kim", "qa", ("vbw-typed", "build-flow"), joined_at=self.now, seen_at=self.now)
         lee = Member("李雷", "dev", joined_at=self.now)
@@ -293,7 +276,6 @@ class MemberPromises(ContractBase):
             "left",
         ]
 
-    @promise
     async def test_a_member_that_was_active_is_seen_so(self, store: Store) -> None:
         await put_member(store, Member("kim", "qa", joined_at=self.now, seen_at=self.now))
         await store.transaction(lambda tx: tx.mark_seen("kim", self.now + 50.0), durable=False, may_use_reserve=True)
@@ -302,7 +284,6 @@ class MemberPromises(ContractBase):
             ("kim", self.now + 50.0)
         ]
 
-    @promise
     async def test_members_are_there_after_reopening(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps is gone when it is closed")
@@ -311,7 +292,6 @@ class MemberPromises(ContractBase):
         store = await self.reopen(store)
         assert await store.read(lambda reads: reads.members()) == [kim]
 
-    @promise
     async def test_every_write_can_be_noticed(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         seen = {store.changes()}
@@ -323,7 +303,6 @@ class MemberPromises(ContractBase):
         seen.add(store.changes())
         assert len(seen) == 4
 
-    @promise
     async def test_it_tells_into_which_inboxes_anything_has_come_since(self, store: Store) -> None:
         before = await store.read(last_event)
         assert await store.read(changes_since, before) == Changes(before)
@@ -335,7 +314,6 @@ class MemberPromises(ContractBase):
         assert touched.upto == await store.read(last_event)
         assert await store.read(changes_since, touched.upto) == Changes(touched.upto)
 
-    @promise
     async def test_it_tells_what_was_put_back_and_when_it_is_due_and_not_what_was_taken(self, store: Store) -> None:
         [seq, _] = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "qa"))
         await self.take_one(store, "qa")
@@ -349,7 +327,6 @@ class MemberPromises(ContractBase):
         await self.keep(store, self.entry("m3", "lead"))
         assert await store.read(due_times, ["lead"]) == {"lead": AT_ONCE}
 
-    @promise
     async def test_it_tells_of_reports_and_of_what_is_asked_again(self, store: Store) -> None:
         seqs = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "kim", answer_by=self.now))
         lease = await self.take_one(store, "lead")
@@ -361,7 +338,6 @@ class MemberPromises(ContractBase):
         assert {inbox for inbox, _ in touched.due} == {"dev", "kim", "qa"}
         assert touched.messages >= set(seqs)
 
-    @promise
     async def test_it_tells_who_has_come_and_gone(self, store: Store) -> None:
         before = await store.read(last_event)
         await put_member(store, Member("kim", "qa", joined_at=self.now), Event(0, self.now, "joined", "kim"))
@@ -370,7 +346,6 @@ class MemberPromises(ContractBase):
         await self.keep(store, self.entry("m1", "lead", work_change=work_change))
         assert (await store.read(changes_since, before)).members == {"kim", "dev"}
 
-    @promise
     async def test_two_who_have_it_open_see_one_store(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps cannot be opened by another")
@@ -416,7 +391,6 @@ async def held(store: Store, holder: str) -> list[str]:
 
 
 class WorkPromises(ContractBase):
-    @promise
     async def test_a_topic_has_what_belongs_to_it_in_order_each_with_its_event(self, store: Store) -> None:
         both = WorkChange(("plan:1", "contracts"))
         [first, _, last] = await self.keep(
@@ -433,7 +407,6 @@ class WorkPromises(ContractBase):
         assert (event.seq, event.kind, event.detail, message.seq) == (first, "accepted", '{"took": 1}', first)
         assert last > first
 
-    @promise
     async def test_topics_are_listed_by_their_kind_and_no_other(self, store: Store) -> None:
         names = ("plan:b", "plan:a", "plan:", "plans:x", "pla:n", "plan;x", "contracts", "plan:ü")
         await self.keep(store, self.entry("m1", "lead", work_change=WorkChange(names)))
@@ -441,7 +414,6 @@ class WorkPromises(ContractBase):
         assert await topics(store, "contracts") == ["contracts"]
         assert await topics(store, "task") == []
 
-    @promise
     async def test_what_follows_is_stored_with_it(self, store: Store) -> None:
         report = self.report("r", "human")._replace(work_change=WorkChange(("escalation:r",)), answer_by=self.now + 5.0)
         [_] = await self.keep(store, self.entry("a", "lead", work_change=WorkChange(("t",), (report,))))
@@ -449,7 +421,6 @@ class WorkPromises(ContractBase):
         assert [message.id for _, message, _ in await store.read(overdue_requests, self.now + 9.0, 9)] == ["r"]
         assert ids(await self.take(store, "human", limit=9)) == ["r"]
 
-    @promise
     async def test_a_full_inbox_keeps_nothing_of_it(self, store: Store) -> None:
         await self.keep(store, self.entry("a", "lead"))
         work_change = WorkChange(("t",), (self.report("r", "human"),))
@@ -458,7 +429,6 @@ class WorkPromises(ContractBase):
         assert await topics(store, "t") == []
         assert await store.read(find_messages, "r") == []
 
-    @promise
     async def test_who_changes_with_a_message_has_changed_when_it_is_kept(self, store: Store) -> None:
         member = Member("dev", "dev", joined_at=1.0, stopped_at=self.now)
         event = Event(0, self.now, "joined", "dev", detail='{"role": "dev"}')
@@ -467,7 +437,6 @@ class WorkPromises(ContractBase):
         [(told, _)] = await store.read(events_with_messages, Query(kinds=("joined",)), 9)
         assert (told.agent, told.detail, told.seq > seq) == ("dev", event.detail, True)
 
-    @promise
     async def test_what_belongs_to_a_topic_is_never_pruned(self, store: Store) -> None:
         await self.keep(
             store, self.entry("lasting", "lead", work_change=WorkChange(("t",))), self.entry("gone", "lead")
@@ -480,7 +449,6 @@ class WorkPromises(ContractBase):
         assert await ids_in(store, "t") == ["lasting"]
         assert await store.read(find_messages, "gone") == []
 
-    @promise
     async def test_a_snapshot_is_there_until_the_next_one_takes_its_place(self, store: Store) -> None:
         assert await snapshot(store, "plan:1") is None
         await keep_snapshot(store, "plan:1", 7, '["Grüße"]')
@@ -489,7 +457,6 @@ class WorkPromises(ContractBase):
         await keep_snapshot(store, "plan:1", 9, "[]")
         assert (await snapshot(store, "plan:1"), await snapshot(store, "plan:2")) == ((9, "[]"), (8, ""))
 
-    @promise
     async def test_what_somebody_holds_is_known(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in ("a", "b", "c")))
         [first, second] = await self.take(store, "lead", limit=2, holder="kim")
@@ -498,7 +465,6 @@ class WorkPromises(ContractBase):
         await store.settle([self.ack(first)])
         assert await held(store, "kim") == [second.message.id]
 
-    @promise
     async def test_topics_are_there_after_reopening(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps is gone when it is closed")
@@ -507,7 +473,6 @@ class WorkPromises(ContractBase):
         assert await ids_in(store, "t") == ["a"]
         assert await topics(store, "u") == ["u:1"]
 
-    @promise
     async def test_nothing_is_leased_to_a_member_that_has_shut_down(self, store: Store) -> None:
         here = Member("dev", "dev", joined_at=1.0)
         await put_member(store, here)

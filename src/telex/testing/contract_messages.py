@@ -27,7 +27,7 @@ from telex.ports.store import (
     overdue_requests,
     waiting_deliveries,
 )
-from telex.testing.contract_base import ContractBase, ids, promise
+from telex.testing.contract_base import ContractBase, ids
 
 ODD_BYTES = {
     "text": 'Grüße, 世界 🚀\r\n"'.encode(),
@@ -41,7 +41,6 @@ ODD_NAMES = ["zoë", "李雷", "a b", "x'y\"z", "🦊", "%_*", "dev;--", "İstan
 
 
 class MessagePromises(ContractBase):
-    @promise
     async def test_what_was_kept_reads_back_as_it_was_given(self, store: Store) -> None:
         new_message = self.entry("m1", "lead", to="role:lead", rank=1, correlation="T1", reply_to="m0", raw=b"{}")
         [seq] = await self.keep(store, new_message)
@@ -49,7 +48,6 @@ class MessagePromises(ContractBase):
         assert message is not None
         assert message == (seq, *new_message[:12], False)
 
-    @promise
     async def test_bytes_are_kept_exactly_as_given(self, store: Store) -> None:
         for name, raw in ODD_BYTES.items():
             [seq] = await self.keep(store, self.entry(name, "lead", raw=raw))
@@ -59,7 +57,6 @@ class MessagePromises(ContractBase):
             assert message.digest == digest_of(raw), name
             assert (await self.take_one(store, "lead")).message.raw == raw, name
 
-    @promise
     async def test_any_name_may_be_an_inbox_an_agent_or_an_id(self, store: Store) -> None:
         for name in ODD_NAMES:
             await self.keep(store, self.entry(name, name, sender=name, role=name, correlation=name))
@@ -71,20 +68,17 @@ class MessagePromises(ContractBase):
             assert [message.seq for message in await store.read(find_messages, name)] == [message.seq]
             assert [message.seq for message in await store.read(find_thread, name, 10)] == [message.seq]
 
-    @promise
     async def test_later_messages_have_higher_numbers(self, store: Store) -> None:
         seqs = [*await self.keep(store, self.entry("a", "lead"), self.entry("b", "qa"))]
         await self.take(store, "lead")
         seqs += await self.keep(store, self.entry("c", "lead"))
         assert sorted(set(seqs)) == seqs
 
-    @promise
     async def test_a_message_has_the_number_of_the_event_that_brought_it(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", detail='{"ms": 1}'))
         [event] = await store.read(events_of, seq)
         assert event == (seq, self.now, "accepted", "dev", seq, None, None, '{"ms": 1}')
 
-    @promise
     async def test_a_broadcast_is_one_message_with_a_delivery_for_each(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", "qa", "scout", to="*"))
         assert [delivery.inbox for delivery in await store.read(deliveries_of, seq)] == ["lead", "qa", "scout"]
@@ -93,7 +87,6 @@ class MessagePromises(ContractBase):
 
     # --- the same again ---------------------------------------------------------------------------------------------
 
-    @promise
     async def test_the_same_message_again_is_a_duplicate_and_kept_once(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         [seq] = await self.keep(store, new_message)
@@ -101,14 +94,12 @@ class MessagePromises(ContractBase):
         assert await self.kinds(store, seq) == ["accepted", "duplicate"]
         assert ids(await self.take(store, "lead", limit=10)) == ["m1"]
 
-    @promise
     async def test_the_same_message_twice_at_once_is_kept_once(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         outcomes = [appended.outcome for appended in await self.append(store, new_message, new_message, new_message)]
         assert outcomes == ["stored", "duplicate", "duplicate"]
         assert len(await store.read(find_messages, "m1")) == 1
 
-    @promise
     async def test_a_duplicate_of_what_is_done_brings_nothing_back(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         await self.keep(store, new_message)
@@ -116,7 +107,6 @@ class MessagePromises(ContractBase):
         assert (await self.append_one(store, new_message)).outcome == "duplicate"
         assert await self.take(store, "lead") == []
 
-    @promise
     async def test_a_used_id_with_other_bytes_or_another_recipient_is_not_kept(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         for other in (self.entry("m1", "lead", raw=b"other"), self.entry("m1", "qa")):
@@ -125,12 +115,10 @@ class MessagePromises(ContractBase):
         assert len(await store.read(events_of, seq)) == 1
         assert await self.take(store, "qa") == []
 
-    @promise
     async def test_two_senders_may_use_the_same_id(self, store: Store) -> None:
         first, second = await self.keep(store, self.entry("m1", "lead"), self.entry("m1", "lead", sender="qa"))
         assert [message.seq for message in await store.read(find_messages, "m1")] == [first, second]
 
-    @promise
     async def test_an_id_may_be_used_again_when_the_window_has_passed(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         await self.keep(store, new_message)
@@ -140,14 +128,12 @@ class MessagePromises(ContractBase):
         assert (await self.append_one(store, later, dedup_since=since + 1.0)).outcome == "stored"
         assert (await self.append_one(store, later, dedup_since=since + 1.0)).outcome == "duplicate"
 
-    @promise
     async def test_a_refused_message_does_not_use_up_its_id(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", kind="refused"))
         assert (await self.append_one(store, self.entry("m1", "lead"))).outcome == "stored"
 
     # --- refused and full -------------------------------------------------------------------------------------------
 
-    @promise
     async def test_a_refused_message_is_kept_and_delivered_to_nobody(self, store: Store) -> None:
         new_message = self.entry(
             "m1", kind="refused", raw=b"{broken", dialect=None, type=None, detail='{"findings": []}'
@@ -160,7 +146,6 @@ class MessagePromises(ContractBase):
         assert await self.kinds(store, seq) == ["refused"]
         assert await self.take(store, "lead") == []
 
-    @promise
     async def test_an_imported_message_is_history_and_delivered_to_nobody(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", kind="imported"))
         [event] = await store.read(events_of, seq)
@@ -168,7 +153,6 @@ class MessagePromises(ContractBase):
         assert message is not None
         assert (event.kind, message.refused, await store.read(deliveries_of, seq)) == ("imported", False, [])
 
-    @promise
     async def test_a_full_inbox_takes_nothing_more_until_something_is_settled(self, store: Store) -> None:
         first, second, third = (self.entry(f"m{number}", "lead") for number in range(3))
         await self.keep(store, first, second, inbox_max=2)
@@ -178,14 +162,12 @@ class MessagePromises(ContractBase):
         await self.settle_one(store, self.ack(lease))
         assert (await self.append_one(store, third, inbox_max=2)).outcome == "stored"
 
-    @promise
     async def test_one_full_inbox_stops_a_broadcast_as_a_whole(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "qa"))
         broadcast = self.entry("m2", "lead", "qa", to="*")
         assert await self.append_one(store, broadcast, inbox_max=1) == AppendResult("inbox-full", 0, "qa")
         assert await self.take(store, "lead") == []
 
-    @promise
     async def test_a_full_inbox_is_noticed_within_one_write(self, store: Store) -> None:
         entries = [self.entry(f"m{number}", "lead") for number in range(5)]
         outcomes = [appended.outcome for appended in await self.append(store, *entries, inbox_max=3)]
@@ -193,7 +175,6 @@ class MessagePromises(ContractBase):
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
-    @promise
     async def test_find_has_every_message_of_an_id_oldest_first(self, store: Store) -> None:
         refused = self.entry("m1", kind="refused")
         first, second = await self.keep(store, refused, self.entry("m1", "lead"))
@@ -204,7 +185,6 @@ class MessagePromises(ContractBase):
         ]
         assert await store.read(find_messages, "M1") == []
 
-    @promise
     async def test_a_thread_is_a_conversation_in_order(self, store: Store) -> None:
         seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
         await self.keep(store, self.entry("x", "lead", correlation="T2"), self.entry("y", "lead"))
@@ -212,7 +192,6 @@ class MessagePromises(ContractBase):
         assert [message.seq for message in await store.read(find_thread, "T1", 2)] == seqs[:2]
         assert await store.read(find_thread, "T3", 10) == []
 
-    @promise
     async def test_conversations_are_counted_and_paged_the_latest_first(self, store: Store) -> None:
         for number in range(6):
             await self.keep(store, self.entry(f"m{number}", "lead", correlation=f"T{number % 3}", sender="dev"))
@@ -235,7 +214,6 @@ class MessagePromises(ContractBase):
             found += page.conversations
         return found
 
-    @promise
     async def test_what_is_not_there_is_none_or_nothing(self, store: Store) -> None:
         assert await store.read(get_message, 1) is None
         assert await store.read(get_delivery, 1) is None
@@ -245,7 +223,6 @@ class MessagePromises(ContractBase):
 
     # --- afterwards -------------------------------------------------------------------------------------------------
 
-    @promise
     async def test_all_is_there_after_reopening(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps is gone when it is closed")
@@ -290,7 +267,6 @@ async def pending_requests(
 
 
 class RequestPromises(ContractBase):
-    @promise
     async def test_a_request_is_overdue_when_its_time_has_come(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", "qa", answer_by=self.now + 300.0))
         await self.keep(store, self.entry("m2", "lead"))
@@ -300,7 +276,6 @@ class RequestPromises(ContractBase):
         assert (message.id, [delivery.inbox for delivery in deliveries]) == ("m1", ["lead", "qa"])
         assert await store.read(next_deadline, []) == self.now + 300.0
 
-    @promise
     async def test_a_reminder_puts_the_request_into_the_inbox_once_more(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now + 1.0))
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
@@ -314,7 +289,6 @@ class RequestPromises(ContractBase):
         kinds = await self.kinds(store, seq)
         assert kinds == ["accepted", "leased", "acked", "reply-overdue", "request-repeated", "leased"]
 
-    @promise
     async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         pending_request = PendingRequest(seq, self.now, 0)
@@ -324,7 +298,6 @@ class RequestPromises(ContractBase):
         assert await self.kinds(store, seq) == ["accepted", "reply-overdue", "expired"]
         assert ids(await self.take(store, "dev", limit=10)) == ["r1"]
 
-    @promise
     async def test_an_answer_ends_the_waiting_once(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         answers = [self.entry(name, "dev", sender="lead", answers_requests=(seq,)) for name in ("m2", "m3")]
@@ -333,7 +306,6 @@ class RequestPromises(ContractBase):
         [_, event] = await store.read(events_of, seq)
         assert (event.kind, event.agent, json.loads(event.detail or "")) == ("answered", "lead", {"by": by})
 
-    @promise
     async def test_what_is_not_kept_answers_nothing(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         await self.keep(store, self.entry("m2", "dev", sender="lead"))
@@ -347,7 +319,6 @@ class RequestPromises(ContractBase):
             pending_request.message for pending_request, _, _ in await store.read(overdue_requests, self.now, 10)
         ] == [seq]
 
-    @promise
     async def test_requests_that_wait_are_found_by_id_or_by_conversation(self, store: Store) -> None:
         wait: dict[str, Any] = {"correlation": "T1", "answer_by": self.now}
         first, second = await self.keep(store, *(self.entry(name, "lead", **wait) for name in ("m1", "m2")))
@@ -361,7 +332,6 @@ class RequestPromises(ContractBase):
         assert await pending_requests(store, "m2", "T9") == []
         assert len(await pending_requests(store, None, None)) == 3
 
-    @promise
     async def test_requests_that_wait_may_be_asked_for_by_their_types(self, store: Store) -> None:
         types = {"m1": "question", "m2": "review", "m3": None, "m4": "question"}
         wait: dict[str, Any] = {"correlation": "T1", "answer_by": self.now}
@@ -374,7 +344,6 @@ class RequestPromises(ContractBase):
         assert [message.id for _, message in await pending_requests(store, "m2", None, ["review"])] == ["m2"]
         assert await pending_requests(store, "m2", None, ["question"]) == []
 
-    @promise
     async def test_a_request_is_found_as_long_as_it_waits_and_no_longer(self, store: Store) -> None:
         """However the waiting ends: by an answer, when its delivery is given up, or when its time has run out."""
         names = ("answered", "released", "expired", "put off", "waiting")
@@ -395,7 +364,6 @@ class RequestPromises(ContractBase):
             PendingRequest(seqs[4], self.now, 0),
         ]
 
-    @promise
     async def test_settling_can_release_a_request(self, store: Store) -> None:
         await self.keep(
             store, self.entry("m1", "lead", answer_by=self.now), self.entry("m2", "lead", answer_by=self.now)
@@ -404,7 +372,6 @@ class RequestPromises(ContractBase):
         await store.settle([first._replace(release=True), second])
         assert [message.id for _, message, _ in await store.read(overdue_requests, self.now, 10)] == ["m2"]
 
-    @promise
     async def test_answers_are_found_by_reply_or_by_conversation_and_type(self, store: Store) -> None:
         answer: dict[str, Any] = {"sender": "lead", "correlation": "T1", "type": "verdict"}
         await self.keep(store, self.entry("early", "dev", **answer))

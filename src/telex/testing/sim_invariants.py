@@ -96,15 +96,12 @@ class SendObserver:
         if wake.claimed and (way is None or not wake.unread):
             self.wrong(f"a wake of {wake.agent} was delivered without {'a way' if way is None else 'anything unread'}")
 
-    def _holds(self, lease: Lease, at: float, how: str) -> bool:
-        """Whether this is the newest lease, and not settled. An expired lease cannot be extended."""
-        fence, until = self._running[lease.delivery]
-        is_newest = fence == lease.fence and (lease.delivery, fence) not in self._settled
-        return is_newest and (until > at or how != "extends")
-
     def settled(self, at: float, agent: str, lease: Lease, how: str, answer: object) -> None:
         """`answer` is the result of the bus; None if it raised LeaseLost."""
-        holds = self._holds(lease, at, how)
+        # It holds if it is the newest lease and not settled. An expired lease cannot be extended.
+        fence, until = self._running[lease.delivery]
+        is_newest = fence == lease.fence and (lease.delivery, fence) not in self._settled
+        holds = is_newest and (until > at or how != "extends")
         self.note(at, f"{agent} {how} {lease.message.id}, {lease.token}: {'lease lost' if answer is None else answer}")
         if how == "acks" and lease.delivery in self.acked:
             if answer is True:
@@ -210,7 +207,14 @@ class LogCheck(NamedTuple):
         for seq, message in self.messages.items():
             for delivery in self.deliveries[seq]:
                 self._compare(delivery, replayed.get(delivery.seq), message)
-                self._check_end(delivery, message, readers, now)
+                if message.refused:
+                    self.witness.wrong(f"{message.id} was refused and is in {delivery.inbox}")
+                if delivery.state == "leased":
+                    self.witness.wrong(
+                        f"{message.id} is leased to {delivery.holder}, but its lease expired at {delivery.due_at}"
+                    )
+                if delivery.state == "stored" and delivery.inbox in readers:
+                    self.witness.wrong(f"{message.id} is still in {delivery.inbox}, which was read to the end at {now}")
 
     def _compare(self, delivery: Delivery, replayed: ReplayedDelivery | None, message: Message) -> None:
         inbox, state = delivery.inbox, delivery.state
@@ -219,16 +223,6 @@ class LogCheck(NamedTuple):
             self.witness.wrong(f"{message.id}: the store has {stored}, its events give {replayed}")
         if (state == "acked") != (delivery.seq in self.witness.acked):
             self.witness.wrong(f"{message.id} in {inbox} is {state}, which is not what its reader was told")
-
-    def _check_end(self, delivery: Delivery, message: Message, readers: set[str], now: float) -> None:
-        if message.refused:
-            self.witness.wrong(f"{message.id} was refused and is in {delivery.inbox}")
-        if delivery.state == "leased":
-            self.witness.wrong(
-                f"{message.id} is leased to {delivery.holder}, but its lease expired at {delivery.due_at}"
-            )
-        if delivery.state == "stored" and delivery.inbox in readers:
-            self.witness.wrong(f"{message.id} is still in {delivery.inbox}, which was read to the end at {now}")
 
     def check_wakes(self) -> None:
         """Wakes move only along WAKE_MOVES, so that never two of one agent are outstanding, and none is delivered for a

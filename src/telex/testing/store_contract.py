@@ -50,7 +50,7 @@ from telex.ports.store import (
     topic_messages,
     waiting_deliveries,
 )
-from telex.testing.contract_base import ContractBase, promise
+from telex.testing.contract_base import ContractBase
 from telex.testing.contract_delivery import DeliveryPromises
 from telex.testing.contract_events import EventPromises, MemberPromises, WorkPromises
 from telex.testing.contract_messages import MessagePromises, RequestPromises
@@ -240,7 +240,6 @@ class TransactionPromises(ContractBase):
 
     # --- a decision that raises --------------------------------------------------------------------------------------
 
-    @promise
     async def test_a_decision_that_raises_before_it_writes_leaves_nothing(self, store: Store) -> None:
         await self.prepare(store)
         before = await contents(store)
@@ -248,7 +247,6 @@ class TransactionPromises(ContractBase):
         assert isinstance(error, Rejected)
         assert await contents(store) == before
 
-    @promise
     async def test_a_decision_that_raises_after_any_write_leaves_nothing(self, store: Store) -> None:
         request = await self.prepare(store)
         before = await contents(store)
@@ -258,7 +256,6 @@ class TransactionPromises(ContractBase):
         await submit_together(store, rejecting(self.write_all(request)))
         assert await contents(store) == before
 
-    @promise
     async def test_a_decision_that_raises_after_it_read_what_it_wrote_leaves_nothing(self, store: Store) -> None:
         request = await self.prepare(store)
         before = await contents(store)
@@ -268,7 +265,6 @@ class TransactionPromises(ContractBase):
         await submit_together(store, rejecting(self.write_all(request), read=True))
         assert await contents(store) == before
 
-    @promise
     async def test_a_message_after_a_rejected_one_is_stored_as_if_it_were_the_first(self, store: Store) -> None:
         """The same number may be used again, since no reader has seen it. Nothing of the rejected one comes with it."""
         request = await self.prepare(store)
@@ -282,7 +278,6 @@ class TransactionPromises(ContractBase):
         assert [(event.seq, event.kind) for event in await store.read(events_of, seq)] == [(seq, "accepted")]
         assert (await self.append_one(store, self.entry("new", "lead"))).outcome == "duplicate"
 
-    @promise
     async def test_the_error_of_a_decision_reaches_its_caller_and_no_other(self, store: Store) -> None:
         error = Rejected("the one")
 
@@ -293,7 +288,6 @@ class TransactionPromises(ContractBase):
         assert answers == ["first", error, "second"]
         assert answers[1] is error
 
-    @promise
     async def test_the_others_of_its_commit_are_stored_and_it_is_not(self, store: Store) -> None:
         request = await self.prepare(store)
         rejected = [rejecting(write, read=read) for write in self.writes(request).values() for read in (False, True)]
@@ -318,7 +312,6 @@ class TransactionPromises(ContractBase):
     def appending(self, id: str, topic: str) -> Decide[int]:
         return lambda tx: tx.append(self.entry(id, "lead", work_change=WorkChange((topic,))))
 
-    @promise
     async def test_a_rejected_decision_takes_no_place_and_no_id(self, store: Store) -> None:
         """Neither for the next decision of its commit nor for a later one."""
         for number, read in enumerate((False, True), 1):
@@ -333,7 +326,6 @@ class TransactionPromises(ContractBase):
             assert taken == (None, None)
             assert await store.transaction(lambda tx: depth(tx, "lead")) == number + 1
 
-    @promise
     async def test_a_rejected_decision_under_an_id_leaves_the_earlier_message_of_that_id_known(
         self, store: Store
     ) -> None:
@@ -353,7 +345,6 @@ class TransactionPromises(ContractBase):
 
     # --- reads inside a decision -------------------------------------------------------------------------------------
 
-    @promise
     async def test_a_decision_reads_what_it_has_written(self, store: Store) -> None:
         request = await self.prepare(store)
         write = self.write_all(request)
@@ -367,7 +358,6 @@ class TransactionPromises(ContractBase):
         assert [name for name in before if before[name] == seen[name]] == []
         assert seen == await store.transaction(view)
 
-    @promise
     async def test_a_decision_reads_each_thing_right_after_it_has_written_it(self, store: Store) -> None:
         """As it reads it later, without another read in between that might have made it visible."""
         request = await self.prepare(store)
@@ -376,14 +366,12 @@ class TransactionPromises(ContractBase):
             for name, read in READS.items():
                 assert await tried(store, in_turn(write, read)) == expected[name], f"{name} after {label}"
 
-    @promise
     async def test_the_next_decision_of_a_commit_reads_what_the_last_one_has_written(self, store: Store) -> None:
         request = await self.prepare(store)
         before, _, seen = await submit_together(store, view, self.write_all(request), view)
         assert [name for name in before if before[name] == seen[name]] == []
         assert seen == await store.transaction(view)
 
-    @promise
     async def test_no_decision_of_a_commit_reads_what_a_rejected_one_has_written(self, store: Store) -> None:
         request = await self.prepare(store)
         for write in self.writes(request).values():
@@ -391,7 +379,6 @@ class TransactionPromises(ContractBase):
                 before, _, seen = await submit_together(store, view, rejecting(write, read=read), view)
                 assert seen == before
 
-    @promise
     async def test_a_message_of_the_same_commit_counts_as_earlier_only_within_the_window(self, store: Store) -> None:
         def decide(tx: Transaction) -> list[bool]:
             tx.append(self.entry("new", "lead"))
@@ -399,7 +386,6 @@ class TransactionPromises(ContractBase):
 
         assert await store.transaction(decide) == [True, False]
 
-    @promise
     async def test_a_decision_reads_what_is_held(self, store: Store) -> None:
         await self.keep(store, self.entry("a", "lead"), self.entry("b", "lead"))
         [lease] = await self.take(store, "lead", holder="kim")
@@ -412,7 +398,6 @@ class TransactionPromises(ContractBase):
         await store.settle([self.ack(lease)])
         assert await store.transaction(held) == []
 
-    @promise
     async def test_a_decision_reads_which_topics_and_whether_members_have_changed(self, store: Store) -> None:
         request = await self.prepare(store)
         start = await store.read(last_event)
@@ -430,7 +415,6 @@ class TransactionPromises(ContractBase):
         assert after == await store.read(changes) == (set(TOPICS), True)
         assert (position, changed) == (start, sorted([*TOPICS, ROSTER]))
 
-    @promise
     async def test_what_the_last_decision_changed_is_named_or_before_the_position_of_the_next(
         self, store: Store
     ) -> None:
@@ -448,7 +432,6 @@ class TransactionPromises(ContractBase):
 
     # --- caches ------------------------------------------------------------------------------------------------------
 
-    @promise
     async def test_a_cache_forgets_after_a_rejected_decision_before_the_next_one_runs(self, store: Store) -> None:
         request, cache = await self.prepare(store), RecordingCache()
         store.caches.append(cache)
@@ -465,7 +448,6 @@ class TransactionPromises(ContractBase):
                 assert {after for name, after in pairwise(names) if name == "rejected"} == {"forget"}
                 assert names[-1] == "committed"
 
-    @promise
     async def test_a_cache_gets_every_commit_once_with_its_numbers(self, store: Store) -> None:
         request, cache = await self.prepare(store), RecordingCache()
         store.caches.append(cache)
@@ -476,7 +458,6 @@ class TransactionPromises(ContractBase):
             after = await store.read(last_event)
             assert cache.calls == [CacheCall("committed", (before, after, changed))]
 
-    @promise
     async def test_the_commits_that_a_cache_gets_follow_each_other(self, store: Store) -> None:
         """Decisions that were submitted together may share a commit. Rejected ones are in none."""
         request, cache = await self.prepare(store), RecordingCache()
@@ -488,7 +469,6 @@ class TransactionPromises(ContractBase):
         assert [commit[0] for commit in commits] == [before, *(commit[1] for commit in commits[:-1])]
         assert (commits[-1][1], sum(commit[2] for commit in commits)) == (after, 3)
 
-    @promise
     async def test_a_cache_gets_commits_of_other_verbs_too(self, store: Store) -> None:
         await self.keep(store, self.entry("a", "lead"))
         cache = RecordingCache()
@@ -503,14 +483,12 @@ class TransactionPromises(ContractBase):
 
     # --- order and snapshots -----------------------------------------------------------------------------------------
 
-    @promise
     async def test_decisions_run_in_the_order_in_which_they_were_submitted(self, store: Store) -> None:
         """In whichever order their answers are awaited."""
         ran = count(1)
         submitted = [store.transaction(lambda _: next(ran)) for _ in range(6)]
         assert [await answer for answer in reversed(submitted)] == [6, 5, 4, 3, 2, 1]
 
-    @promise
     async def test_messages_are_numbered_in_the_order_of_their_decisions(self, store: Store) -> None:
         seqs = await submit_together(store, *(self.appending(f"m{number}", "plan:1") for number in range(20)))
         assert seqs == sorted(set(seqs))
@@ -518,7 +496,6 @@ class TransactionPromises(ContractBase):
             f"m{number}" for number in range(20)
         ]
 
-    @promise
     async def test_a_read_sees_what_was_committed_and_its_position(self, store: Store) -> None:
         request = await self.prepare(store)
         [_, last] = await submit_together(store, self.write_all(request), self.appending("last", "plan:1"))
@@ -529,7 +506,6 @@ class TransactionPromises(ContractBase):
         position, changed, topic = await store.read(read)
         assert (position, list(changed), topic) == (last, [], ["work", "task", "plan", "last"])
 
-    @promise
     async def test_the_reads_of_one_snapshot_see_nothing_that_is_written_meanwhile(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps cannot be opened by another")

@@ -20,12 +20,6 @@ from telex.stores.disk import FileLock, ReserveFile, free_bytes, make_file, open
 from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 
-def may_be_stored(error: apsw.Error, undone: bool) -> bool:
-    """May a later recovery find a failed COMMIT? On a full disk its last frame is missing; after a failed sync the log
-    is complete."""
-    return not isinstance(error, apsw.FullError) and (not undone or isinstance(error, apsw.IOError))
-
-
 def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
     """The error of `telex.errors` for an error of the driver."""
     match error:
@@ -244,7 +238,10 @@ class SqliteConnection:
             except BaseException as error:
                 undone = self._roll_back()
                 if isinstance(error, apsw.Error):
-                    self._explain(error, in_doubt=committing and may_be_stored(error, undone))
+                    # A recovery may find a failed COMMIT: after a failed sync the log is complete, but on a full disk
+                    # its last frame is missing.
+                    is_lost = isinstance(error, apsw.FullError) or (undone and not isinstance(error, apsw.IOError))
+                    self._explain(error, in_doubt=committing and not is_lost)
                 raise
         if durable:
             if self._durable:

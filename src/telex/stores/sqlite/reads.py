@@ -222,17 +222,14 @@ class SqliteReads:
         if query.message is not None:
             self.need_index(TOLD)
         if filters.correlation is not None:
-            bindings["thread"] = _listed(self._of_correlation(filters.correlation))
+            self.need_index(KNOWN)
+            bindings["thread"] = _listed([seq for (seq,) in self.file.rows(_THREAD, _numbered(filters.correlation))])
         if filters.text is not None:
             bindings["text"] = _listed(self._of_text(filters.text))
         for number, kind in enumerate(filters.kinds):
             bindings[f"kind{number}"] = kind
         bindings |= {"after": filters.after, "limit": NO_LIMIT if query.limit is None else query.limit}
         return [event_of(row) for row in self.file.rows(sql, bindings)]
-
-    def _of_correlation(self, correlation: str) -> list[int]:
-        self.need_index(KNOWN)
-        return [seq for (seq,) in self.file.rows(_THREAD, _numbered(correlation))]
 
     def _of_text(self, text: str) -> list[int]:
         self.need_index(TEXTS)

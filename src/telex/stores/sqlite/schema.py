@@ -163,10 +163,6 @@ def event_of(row: Row) -> Event:
     return _NEW(Event, row[:EVENT_WIDTH])
 
 
-def delivery_and_message(row: Row) -> tuple[Delivery, Message]:
-    return delivery_of(row), message_of(row[_DELIVERY_WIDTH:])
-
-
 def event_and_message(row: Row) -> tuple[Event, Message | None]:
     message = row[EVENT_WIDTH:]
     return event_of(row), message_of(message) if message[0] is not None else None

@@ -243,7 +243,11 @@ class SqliteTransaction(SqliteReads):
         if message.work_change is not None:
             self._change_work(message.work_change, seq)
         if message.answers_requests:
-            self._answer_requests(message, seq)
+            self.flush()  # the request may have been sent in this transaction
+            for request in message.answers_requests:
+                self.write("DELETE FROM asks WHERE message = ?", (request,))
+                if self.file.changed():
+                    self.record(Event(0, message.at, "answered", message.sender, request, detail=f'{{"by": {seq}}}'))
         return seq
 
     def _change_work(self, change: WorkChange, seq: int) -> None:
@@ -253,13 +257,6 @@ class SqliteTransaction(SqliteReads):
             self.upsert_member(member, event)
         for report in change.reports:
             self.append(report)
-
-    def _answer_requests(self, message: NewMessage, seq: int) -> None:
-        self.flush()  # the request may have been sent in this transaction
-        for request in message.answers_requests:
-            self.write("DELETE FROM asks WHERE message = ?", (request,))
-            if self.file.changed():
-                self.record(Event(0, message.at, "answered", message.sender, request, detail=f'{{"by": {seq}}}'))
 
     def record(self, event: Event) -> int:
         return self._add_event(event[1:])
@@ -321,7 +318,8 @@ class SqliteTransaction(SqliteReads):
     def lease(self, request: LeaseRequest) -> list[Lease]:
         """Lease what is due. Messages of the same transaction are not offered yet: nothing is flushed for that."""
         inboxes, now, until, limit = request.inboxes, request.now, request.until, request.limit
-        if self.has_stopped(request.holder):
+        sql = "SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL"
+        if self.any_stopped and self.file.row(sql, (request.holder,)) is not None:
             return []
         if request.only:
             due = [row for seq in request.only for row in self.file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
@@ -329,9 +327,9 @@ class SqliteTransaction(SqliteReads):
             due = [row for inbox in inboxes for row in self.file.rows(_DUE, (inbox, now, limit))]
         due.sort(key=lambda row: (row[3], row[0]))
         leases = [leased_of(row, until) for row in due[:limit]]
-        self.write_many(
-            _TAKE, [(until, lease.attempt, lease.fence, request.holder, lease.delivery) for lease in leases]
-        )
+        rows = [(until, lease.attempt, lease.fence, request.holder, lease.delivery) for lease in leases]
+        self._in_file = True
+        self.file.run_many(_TAKE, rows)
         for lease in leases:
             detail = f'{{"until": {until!r}, "attempt": {lease.attempt}}}'
             row = (now, "leased", request.holder, lease.message.seq, lease.delivery, lease.inbox, detail)
@@ -379,14 +377,6 @@ class SqliteTransaction(SqliteReads):
         """Run a statement now. Only a rollback can undo it."""
         self._in_file = True
         self.file.run(sql, bindings)
-
-    def write_many(self, sql: str, rows: list[Row]) -> None:
-        self._in_file = True
-        self.file.run_many(sql, rows)
-
-    def has_stopped(self, name: str) -> bool:
-        sql = "SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL"
-        return bool(self.any_stopped) and self.file.row(sql, (name,)) is not None
 
 
 def returned_lease(lease: Lease, holder: str, now: float) -> Settlement:

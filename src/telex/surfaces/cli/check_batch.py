@@ -76,14 +76,11 @@ class BatchCheck:
             else:
                 self._checked(sized(checked_by(self.task, raw), size, self.bytes_max), place)
             if self.messages == COMPILE_FROM:
-                self._compile()
+                from telex.validation.compiled import FastValidator
+
+                self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
             if not self.messages % STEP:
                 self.progress.step(self.messages, self.bytes_done)
-
-    def _compile(self) -> None:
-        from telex.validation.compiled import FastValidator
-
-        self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
 
     def _row(self, key: TypeKey) -> Counter[str]:
         return self.counts.setdefault(key, Counter())

@@ -35,7 +35,14 @@ def event_text(
     """
     detail = detail_of(event)
     written = [*(f"“{reason}”" for reason in reasons(event)), *finding_texts(event)] if quoted else []
-    words = [_main(event, detail, inboxes or ([message.to] if message else [])), *written, *_rest(event, detail)]
+    # Duration and next time
+    rest = []
+    if isinstance(detail.get("took"), (int, float)):
+        rest.append(f"in {detail['took']:.1f} ms")
+    if isinstance(detail.get("next"), (int, float)):
+        comes = "next deadline" if event.kind == "reply-overdue" else "again at"
+        rest.append(f"{comes} {_time(detail['next'], event)}")
+    words = [_main(event, detail, inboxes or ([message.to] if message else [])), *written, *rest]
     kind = f"offered {offered}×" if event.kind == "leased" and offered else event.kind
     return kind, "; ".join(word for word in words if word) or KINDS.get(event.kind, "")
 
@@ -93,17 +100,6 @@ def finding_texts(event: Event) -> tuple[str, ...]:
         for finding in (findings if isinstance(findings, list) else ())
         if isinstance(finding, dict)
     )
-
-
-def _rest(event: Event, detail: dict[str, Any]) -> list[str]:
-    """Duration and next time."""
-    rest = []
-    if isinstance(detail.get("took"), (int, float)):
-        rest.append(f"in {detail['took']:.1f} ms")
-    if isinstance(detail.get("next"), (int, float)):
-        comes = "next deadline" if event.kind == "reply-overdue" else "again at"
-        rest.append(f"{comes} {_time(detail['next'], event)}")
-    return rest
 
 
 def _word(finding: dict[str, Any], key: str) -> str:
@@ -201,7 +197,18 @@ def log_command(follow: bool, out: str | None, into: str | None, store: str | No
     enable_gc()
     if into:
         with opened(store) as bus:
-            return _import(bus, into, as_json=as_json)
+            # Import the messages of an export. The file is validated first: if a line is invalid, nothing is imported.
+            with _reading(into) as file:
+                _refuse_invalid(file, into)
+                file.seek(0)
+                count = new = 0
+                for batch in _batches(file):
+                    new += sum(result.outcome == "stored" for result in bus.import_messages(batch))
+                    count += len(batch)
+            words = f"{new:,} of {count:,} messages imported" + (
+                "" if new == count else "; the others were there already"
+            )
+            return print_one({"messages": count, "new": new}, words, as_json)
     with opened_to_look(store) as bus:
         if out:
             return _export(bus, out, query)
@@ -252,19 +259,6 @@ def _export(bus: "SyncBus", path: str, query: Query) -> int:
             count += 1
     sys.stderr.write(f"{count:,} {'event' if count == 1 else 'events'} written to {shown(path)}\n")
     return DONE
-
-
-def _import(bus: "SyncBus", path: str, *, as_json: bool) -> int:
-    """Import the messages of an export. The file is validated first: if a line is invalid, nothing is imported."""
-    with _reading(path) as file:
-        _refuse_invalid(file, path)
-        file.seek(0)
-        count = new = 0
-        for batch in _batches(file):
-            new += sum(result.outcome == "stored" for result in bus.import_messages(batch))
-            count += len(batch)
-    words = f"{new:,} of {count:,} messages imported" + ("" if new == count else "; the others were there already")
-    return print_one({"messages": count, "new": new}, words, as_json)
 
 
 def _reading(path: str) -> IO[bytes]:

@@ -7,7 +7,7 @@ or answer it go to stderr. A lease is named by its token, or by the id of its me
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -158,7 +158,12 @@ def request_command(
 def _print_lease(bus: "SyncBus", lease: Lease, agent: str, pending: "PendingReply", output: LeaseOutput) -> None:
     """Print a leased message and flush it, since a program may wait for it; ack it where that was requested."""
     if output.as_json:
-        print_json(_lease_facts(lease, pending))
+        message = lease.message
+        head = {"token": lease.token, "attempt": lease.attempt, "until": stamp(lease.until), "inbox": lease.inbox}
+        answer_by = optional_stamp(pending.by)
+        tail = {"at": stamp(message.at), "answer_by": answer_by, "answered_by": pending.answered_by}
+        rendered = rendering_facts(message, lease.rendering)
+        print_json(head | head_facts(message) | rendered | tail | {"message": text_of(lease.rendering or message)})
     else:
         _print_lease_text(lease, agent, pending, output)
     sys.stdout.flush()
@@ -182,15 +187,6 @@ def _print_lease_text(lease: Lease, agent: str, pending: "PendingReply", output:
         id_ = message.id
         name = lease.token if _TOKEN.match(id_) or id_.startswith("-") else shell_word(id_)
         screen.line(*typed("done with it:", [f"telex ack {name}", *whose], screen.width))
-
-
-def _lease_facts(lease: Lease, pending: "PendingReply") -> dict[str, Any]:
-    message = lease.message
-    head = {"token": lease.token, "attempt": lease.attempt, "until": stamp(lease.until), "inbox": lease.inbox}
-    answer_by = optional_stamp(pending.by)
-    tail = {"at": stamp(message.at), "answer_by": answer_by, "answered_by": pending.answered_by}
-    rendered = rendering_facts(message, lease.rendering)
-    return head | head_facts(message) | rendered | tail | {"message": text_of(lease.rendering or message)}
 
 
 # --- ack, nack and extend ---------------------------------------------------------------------------------------------

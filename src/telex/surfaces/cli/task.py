@@ -177,7 +177,14 @@ def stall_command(as_json: bool, mermaid: bool, check: bool, store: str | None) 
     with opened_to_look(store) as bus:
         stall = bus.stall()
     if as_json:
-        print_json(_stall_facts(stall))
+        knots = [
+            deadlock._asdict()
+            | {"who": list(deadlock.who), "remedy": deadlock.remedy._asdict()}
+            | {"waits": [_wait_facts(wait) for wait in deadlock.waits]}
+            for deadlock in stall.knots
+        ]
+        waits = [_wait_facts(wait) for wait in stall.waits]
+        print_json({"at": stamp(stall.at), "stalled": bool(stall.knots), "knots": knots, "waits": waits})
     elif mermaid:
         from telex.trace.diagrams import render_stall
 
@@ -194,7 +201,9 @@ def _print_stall(stall: Stall) -> None:
         return
     blocks = [_deadlock_lines(deadlock, screen) for deadlock in stall.knots]
     if stall.waits:
-        blocks.append(_wait_table(stall.waits, screen))
+        now = time.time()
+        rows = [(wait.who, wait.whom, wait.why, ago(wait.since, now), wait.words or wait.about) for wait in stall.waits]
+        blocks.append(table_lines(("who", "waits for", "why", "since", "about"), rows, screen))
     screen.line("\n\n".join("\n".join(block) for block in blocks))
     if not stall.knots:
         sys.stderr.write("no stall: each of these can still be answered\n")
@@ -207,23 +216,6 @@ def _deadlock_lines(deadlock: Deadlock, screen: Screen) -> list[str]:
     # The remedy is copied into a shell, so it is neither indented nor wrapped.
     typed = [f"{remedy} <<'END'", *message.splitlines(), "END"] if message is not None else [remedy]
     return [title, *text, "  next:", "", *map(shown, typed)]
-
-
-def _wait_table(waits: tuple[Wait, ...], screen: Screen) -> list[str]:
-    now = time.time()
-    rows = [(wait.who, wait.whom, wait.why, ago(wait.since, now), wait.words or wait.about) for wait in waits]
-    return table_lines(("who", "waits for", "why", "since", "about"), rows, screen)
-
-
-def _stall_facts(stall: Stall) -> dict[str, Any]:
-    knots = [
-        deadlock._asdict()
-        | {"who": list(deadlock.who), "remedy": deadlock.remedy._asdict()}
-        | {"waits": [_wait_facts(wait) for wait in deadlock.waits]}
-        for deadlock in stall.knots
-    ]
-    waits = [_wait_facts(wait) for wait in stall.waits]
-    return {"at": stamp(stall.at), "stalled": bool(stall.knots), "knots": knots, "waits": waits}
 
 
 def _wait_facts(wait: Wait) -> dict[str, Any]:

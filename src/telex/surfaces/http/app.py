@@ -29,9 +29,8 @@ from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Rece
 from telex.surfaces.http.cloudevents import cloudevents_middleware
 from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.openapi import document
-from telex.surfaces.http.routes_extra import ExtraRoutes
 from telex.surfaces.http.stream import Broadcast, in_whole_lines, stream
-from telex.surfaces.http.verbs import VerbHandler, VerbRoutes, verb_arguments
+from telex.surfaces.http.verbs import ExtraRoutes, VerbHandler, VerbRoutes, verb_arguments
 
 SWEEP_SECONDS = 1.0  # between two sweeps of expired leases and timeouts
 TELEMETRY = "TELEX_TELEMETRY"  # environment variable: any value turns OpenTelemetry spans on

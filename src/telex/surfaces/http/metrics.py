@@ -109,17 +109,15 @@ class Metrics:
         finally:
             if gauge is not None:
                 gauge.dec()
-            self._request_counter(route, sender.status // 100).inc()
+            # A cache: a lookup by labels takes longer than counting.
+            hundreds = sender.status // 100
+            counter = self._counters.get((route, hundreds))
+            if counter is None:
+                counter = self._requests.labels(route, f"{hundreds}xx" if hundreds else NONE)
+                self._counters[route, hundreds] = counter
+            counter.inc()
             if route == SEND and sender.status < 500:
                 self._sends.observe(perf_counter() - began)
-
-    def _request_counter(self, route: str, hundreds: int) -> Counter:
-        """Cached, because a lookup by labels takes longer than counting."""
-        counter = self._counters.get((route, hundreds))
-        if counter is None:
-            counter = self._requests.labels(route, f"{hundreds}xx" if hundreds else NONE)
-            self._counters[route, hundreds] = counter
-        return counter
 
     # --- output -------------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,89 @@
-"""OpenAPI 3.1 document of the hub, generated from the table of verbs and the types of their values."""
+"""OpenAPI 3.1 document of the hub and the tables of docs/http.md, from the table of verbs and the types of its values.
 
-from typing import Any
+`python -m telex.surfaces.http.openapi` writes the tables.
+"""
+
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Union, get_args, get_origin
 
 from telex.model.finding import Finding
 from telex.model.message import Rendering
 from telex.ports.bus import Receipt
-from telex.protocol.codec import optional
-from telex.protocol.schema import REFERENCE, SchemaBuilder
+from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS, is_value, optional, type_hints
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
-from telex.surfaces.http.asgi import EVENT_STREAM, JSON, PROBLEM
-from telex.surfaces.http.routes_extra import BATCH_ARGUMENTS, CHECK_ARGUMENTS, SVG, CheckResponse
+from telex.surfaces.http.asgi import EVENT_STREAM, JSON, PROBLEM, STATUSES
+from telex.surfaces.http.verbs import BATCH_ARGUMENTS, CHECK_ARGUMENTS, SVG, CheckResponse
+
+Schema = dict[str, Any]
+REFERENCE = "#/components/schemas/{}"
+_SIMPLE: dict[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    bytes: {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "object", "properties": {BASE64: {"type": "string"}}, "required": [BASE64]},
+        ]
+    },
+    Any: {},
+    object: {},
+}
+
+
+class SchemaBuilder:
+    """JSON schemas of many types, each named once."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Schema] = {}
+
+    def of(self, kind: Any) -> Schema:
+        if kind in _SIMPLE:
+            return dict(_SIMPLE[kind])
+        if is_value(kind):
+            name = name_of(kind)
+            if name not in self.named:
+                self.named[name] = {}  # it may refer to itself
+                self.named[name] = self._object(kind)
+            return {"$ref": REFERENCE.format(name)}
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin in (Union, types.UnionType):
+            schemas = [self.of(part) for part in inner]
+            simple = [schema["type"] for schema in schemas if set(schema) == {"type"}]
+            if len(simple) == len(schemas):
+                return {"type": simple}
+            return {"anyOf": schemas}
+        if origin is Literal:
+            return {"enum": list(inner)}
+        if origin in (dict, Mapping) or kind is dict:
+            return {"type": "object", "additionalProperties": self.of(inner[1]) if inner else {}}
+        if origin is tuple and inner and Ellipsis not in inner:
+            items = [self.of(part) for part in inner]
+            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+        assert origin in (tuple, list, Sequence, frozenset), f"{kind} has no schema"
+        return {"type": "array", "items": self.of(inner[0])}
+
+    def _object(self, kind: Any) -> Schema:
+        hints = type_hints(kind)
+        properties = {
+            name: {"type": "string", "pattern": "^[0-9a-f]*$"} if name in HEX_FIELDS.get(kind, ()) else self.of(hint)
+            for name, hint in hints.items()
+        }
+        properties |= {name: {"type": "string"} for name in DERIVED.get(kind, ())}
+        schema: Schema = {"type": "object", "properties": properties, "required": list(properties)}
+        if kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}("):
+            schema["description"] = " ".join(kind.__doc__.split())
+        return schema
+
+
+def name_of(kind: Any) -> str:
+    """Classes of the work state may have the same name in two modules."""
+    module = kind.__module__
+    return f"{module.rpartition('.')[2]}.{kind.__name__}" if ".work." in module else str(kind.__name__)
+
 
 PROBLEMS = {
     400: "the arguments are wrong; findings say where",
@@ -31,7 +105,6 @@ _PROBLEM_REFERENCE = {"$ref": REFERENCE.format("Problem")}
 _JSON = JSON.decode()
 _TEXT = {"schema": {"type": "string"}}
 _MESSAGE_BODY = {"required": True, "content": {"application/json": {"schema": {}}, "text/markdown": {"schema": {}}}}
-Schema = dict[str, Any]
 
 
 def document() -> Schema:
@@ -168,3 +241,62 @@ def _flag(name: str) -> Schema:
 
 def _wrapped(schema: Schema) -> Schema:
     return {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
+
+
+# --- tables of docs/http.md -------------------------------------------------------------------------------------------
+
+PAGE = "docs/http.md"
+_BODIES = {"none": "query", "json": "JSON body", "message": "query; the body is the message"}
+_MAY = {"agent": "an agent, under its own name", "reader": "any client", "operator": "a person"}
+Row = tuple[str, ...]
+
+
+def parts() -> dict[str, str]:
+    """Generated parts of the page by name."""
+    groups = dict.fromkeys(verb.group for verb in VERBS.values())
+    verbs = [verb for group in groups for verb in VERBS.values() if verb.group == group]
+    return {
+        "routes": _table(("request", "what it does", "arguments", "in the", "who may"), map(_verb_row, verbs)),
+        "beside": _table(("request", "what it does"), _other_rows()),
+        "statuses": _table(("status", "what it means", "in Python"), _status_rows()),
+    }
+
+
+def _verb_row(verb: Verb) -> Row:
+    wanted = [argument for argument in arguments(verb.name).values() if f"{{{argument.name}}}" not in verb.path]
+    names = [f"**{argument.name}**" for argument in wanted if argument.required]
+    names += [argument.name for argument in wanted if not argument.required]
+    text = _first_sentence(summary(verb.name))
+    return f"`{verb.method} {verb.path}`", text, ", ".join(names) or "none", _BODIES[verb.body], _MAY[verb.may]
+
+
+def _other_rows() -> Iterator[Row]:
+    verbs = {(verb.path, verb.method.lower()) for verb in VERBS.values()}
+    for path, methods in document()["paths"].items():
+        for method, operation in methods.items():
+            if (path, method) not in verbs:
+                yield f"`{method.upper()} {path}`", _first_sentence(operation["summary"])
+
+
+def _status_rows() -> Iterator[Row]:
+    for status, response in document()["paths"]["/send"]["post"]["responses"].items():
+        errors = [f"`{kind.__name__}`" for kind, of_error in STATUSES.items() if str(of_error) == status]
+        yield status, response["description"], ", ".join(errors)
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ")[0].rstrip(".").replace("|", "\\|")
+
+
+def _table(heading: Row, rows: Iterable[Row]) -> str:
+    lines = [heading, tuple("---" for _ in heading), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    from telex.generate.__main__ import filled
+
+    page = Path(PAGE)
+    page.write_text(filled(page.read_text(encoding="utf-8"), parts()), encoding="utf-8")

@@ -25,8 +25,7 @@ from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus
 from telex.protocol import decoded, encoded, plain
 from telex.surfaces.http.asgi import HttpResponse, route
-from telex.surfaces.http.page_dialects import dialects_facts
-from telex.surfaces.http.page_message import message_facts, no_such_message
+from telex.surfaces.http.page_message import dialects_facts, message_facts, no_such_message
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.page_work import (
     approvals_facts,
@@ -235,7 +234,12 @@ class PageViews:
             raise NotFound(f"no dialect {name[:60]}.")
         if not isinstance(tree, dict) or not isinstance(body, str | None):
             raise InvalidValue("tree takes an object with the fields of a message, and body text.")
-        if _is_deeper(tree, LEVELS_MAX):
+        # No recursion: a JSON text can be deeper than the stack.
+        layer: list[Any] = [tree]
+        for _ in range(LEVELS_MAX):
+            values = [value for node in layer for value in (node.values() if isinstance(node, dict) else node)]
+            layer = [value for value in values if isinstance(value, dict | list)]
+        if layer:
             raise InvalidValue(f"flatten tree: at most {LEVELS_MAX} levels.")
         return {"raw": write(dialect, tree, body)}
 
@@ -250,15 +254,6 @@ async def _after_others(result: Awaitable[T]) -> T:
     """The result, after other requests had their turn: a local store never waits."""
     await asyncio.sleep(0)
     return await result
-
-
-def _is_deeper(tree: Any, levels: int) -> bool:
-    """Without recursion: a JSON text can be deeper than Python's stack."""
-    layer = [tree]
-    for _ in range(levels):
-        values = [value for node in layer for value in (node.values() if isinstance(node, dict) else node)]
-        layer = [value for value in values if isinstance(value, dict | list)]
-    return bool(layer)
 
 
 def _number(request: Request, name: str, default: float, *, least: float = 0, most: float = TIME_MAX) -> float:

@@ -1,4 +1,4 @@
-"""One message for the page: content, sanitised text, findings, history and renderings.
+"""One message for the page: content, sanitised text, findings, history and renderings; dialects for its forms.
 
 Its text is markdown, in two independent layers: the renderer accepts no HTML, and its output is cleaned with an
 allow-list. No images, no styles, no ids that a script could find; a link leads to a visible outside address, or is
@@ -9,8 +9,25 @@ from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.schema import (
+    Anything,
+    Boolean,
+    Dialect,
+    Fields,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Number,
+    OneOf,
+    Text,
+    Timestamp,
+)
 from telex.errors import NotFound
+from telex.generate.json_schema import type_schema
+from telex.generate.type_view import addressed_fields, meaning
 from telex.model.message import BRINGING, Message, Rendering, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE
@@ -33,6 +50,8 @@ _BLOCKS = ("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "p
 TAGS = {*_BLOCKS, "a", "strong", "em", "s", "code", "table", "thead", "tbody", "tr", "th", "td"}
 SCHEMES = ("http://", "https://", "mailto:")
 _TYPE = ("purpose", "priority", "reply", "senders", "receivers")
+_FORM_DIALECT = ("name", "version", "purpose", "form", "roles", "payload", "addresses", "wire")
+_FORM_TYPE = ("name", "purpose", "senders", "receivers", "priority", "reply", "sections", "example", "body_example")
 Facts = dict[str, Any]
 
 
@@ -215,8 +234,61 @@ def _visible(text: str) -> str:
     if text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char if char.isprintable() or char in "\n\t\u00a0" else _escaped(char) for char in text)
+    return "".join(
+        char
+        if char.isprintable() or char in "\n\t\u00a0"
+        else char.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")
+        for char in text
+    )
 
 
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")
+# --- dialects, for the forms of the page ---
+
+
+def dialects_facts(dialects: tuple[Dialect, ...]) -> list[Facts]:
+    return [
+        {name: getattr(dialect, name) for name in _FORM_DIALECT}
+        | {"types": [_type_facts(dialect, type_) for type_ in dialect.types.values()]}
+        for dialect in dialects
+    ]
+
+
+def _type_facts(dialect: Dialect, type_: MessageType) -> Facts:
+    fields = _fields_facts(addressed_fields(dialect, type_), dialect)
+    return {name: getattr(type_, name) for name in _FORM_TYPE} | {
+        "fields": fields,
+        "schema": type_schema(dialect, type_),
+    }
+
+
+def _fields_facts(fields: Fields, dialect: Dialect | None = None) -> list[Facts]:
+    """Fields with their meanings, which only fields at the top level have."""
+    facts = []
+    for name, field in fields.items():
+        text = meaning(dialect, name) if dialect is not None else None
+        own = {"name": name, "required": field.required, **_kind_facts(field.kind)}
+        facts.append(own | {"meaning": text} if text else own)
+    return facts
+
+
+def _kind_facts(kind: Kind) -> Facts:
+    match kind:
+        case Text(may_be_empty, characters_max, _):
+            return {"kind": "text", "may_be_empty": may_be_empty, "maximum": characters_max}
+        case OneOf(values):
+            return {"kind": "choice", "values": values}
+        case Integer(least, most) | Number(least, most):
+            return {"kind": "integer" if isinstance(kind, Integer) else "number", "minimum": least, "maximum": most}
+        case Boolean():
+            return {"kind": "boolean"}
+        case Timestamp():
+            return {"kind": "moment"}
+        case ListOf(item):
+            return {"kind": "list", "item": _kind_facts(item)}
+        case MapOf(value):
+            return {"kind": "map", "item": _kind_facts(value)}
+        case Group(fields):
+            return {"kind": "group", "fields": _fields_facts(fields)}
+        case Anything():
+            return {"kind": "any"}
+    raise AssertionError(f"unknown kind of field: {kind}")

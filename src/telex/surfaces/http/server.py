@@ -17,7 +17,6 @@ from ipaddress import ip_address
 from time import perf_counter
 
 import uvicorn
-from starlette.routing import BaseRoute
 
 from telex.config import Settings
 from telex.model.limits import HUB_LIMITS, HubLimits
@@ -30,8 +29,8 @@ from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, 
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts, bracketed
 from telex.surfaces.http.hooks import hook_routes
 from telex.surfaces.http.limits import RequestLimits, limited_protocol
-from telex.surfaces.http.routes_extra import BATCH_BYTES
 from telex.surfaces.http.tokens import Caller, TokenFile, masked
+from telex.surfaces.http.verbs import BATCH_BYTES
 
 FINISH_SECONDS = 0.5  # for requests in progress; a send takes milliseconds
 SHUTDOWN_SECONDS = 3
@@ -122,23 +121,19 @@ def listeners(sockets: Sequence[socket.socket]) -> list[socket.socket]:
 
 async def serve(bus: Bus, settings: Settings, options: ServerOptions, ready: Callable[[], None] | None = None) -> None:
     """Run a hub until a signal ends it. `ready` is called once it answers."""
-    limits = RequestLimits(_with_batches(options.limits, settings.limits.message_bytes_max))
-    app = build_app(bus, settings, make_middleware(options, limits), _hook_routes(bus))
+    # A batch of the largest messages is admitted; otherwise its sender would retry for ever.
+    body_bytes_max = max(options.limits.body_bytes_max, settings.limits.message_bytes_max * BATCH_BYTES)
+    limits = RequestLimits(
+        options.limits._replace(
+            body_bytes_max=body_bytes_max, bodies_bytes_max=max(options.limits.bodies_bytes_max, body_bytes_max)
+        )
+    )
+    path = getattr(getattr(bus, "store", None), "path", None)
+    hooks = hook_routes(path) if isinstance(path, str) else ()  # of coding tools, where the store is a file
+    app = build_app(bus, settings, make_middleware(options, limits), hooks)
     server = make_server(app, options, limits, ready)
     with _ended_by_signals(server):
         await server.serve(sockets=listeners(options.listening.sockets))
-
-
-def _hook_routes(bus: Bus) -> Sequence[BaseRoute]:
-    """Hooks of coding tools, where the store is a file."""
-    path = getattr(getattr(bus, "store", None), "path", None)
-    return hook_routes(path) if isinstance(path, str) else ()
-
-
-def _with_batches(limits: HubLimits, message_bytes_max: int) -> HubLimits:
-    """Limits that admit a batch of the largest messages; otherwise its sender would retry for ever."""
-    body_bytes_max = max(limits.body_bytes_max, message_bytes_max * BATCH_BYTES)
-    return limits._replace(body_bytes_max=body_bytes_max, bodies_bytes_max=max(limits.bodies_bytes_max, body_bytes_max))
 
 
 def make_middleware(options: ServerOptions, limits: RequestLimits) -> Callable[[App], App]:

@@ -149,7 +149,10 @@ class EventBacklog:
                 return self._pages[number], last
             page, upto = await self._read(first, last)
             if upto == last:
-                self._cache(number, page)
+                self._pages[number] = page
+                self._bytes += _size(page)
+                while self._bytes > CACHE_BYTES_MAX:
+                    self._bytes -= _size(self._pages.popitem(last=False)[1])
                 return page, last
             self._large.add(number)
         return await self._read(after, last)
@@ -168,12 +171,6 @@ class EventBacklog:
                 if size >= READ_BYTES_MAX:
                     return frames, event.seq
         return frames, until
-
-    def _cache(self, number: int, page: Frames) -> None:
-        self._pages[number] = page
-        self._bytes += _size(page)
-        while self._bytes > CACHE_BYTES_MAX:
-            self._bytes -= _size(self._pages.popitem(last=False)[1])
 
 
 def _size(page: Frames) -> int:
