@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cold import TELEX
-from bench.measure import Line, micro, process_seconds, ratio
+from bench.measure import UNPROMISED, Line, micro, process_seconds, ratio
 from bench.peers import CACHE
 from telex.dialects.builtin.vbw_typed import PLAN_CONTRACT, VBW_TYPED
 from telex.dialects.write import write
@@ -50,7 +50,7 @@ def lines() -> list[Line]:
             (path / ".git").mkdir(parents=True)
         _send(project, write(VBW_TYPED, _contract()).encode(), b"The build is red.", b"It is green again.")
         _send(plain, b"The build is red.")
-        return [*_cpu(project, outside, plain), _turn(project)]
+        return [*_cpu(project, outside, plain), *_turn(project)]
 
 
 def _cpu(project: Path, outside: Path, plain: Path) -> list[Line]:
@@ -85,26 +85,28 @@ def _line(name: str, used: dict[str, list[float]], most: float) -> Line:
     return Line(what, ours, "python -I -c pass", start, f"at most {most} ×", start <= most)
 
 
-def _turn(project: Path) -> Line:
+def _turn(project: Path) -> list[Line]:
     """What the hooks of one turn add to it, one after the other. Those after a tool run in the background."""
     written = _write(project / "src/module3/file.py")
     before = [HookInput("PreToolUse", project, **written) for _ in range(WRITES)]
     calls = [HookInput("UserPromptSubmit", project, prompt="go"), *before, HookInput("Stop", project)]
-    seconds, starts = [], []
+    used: dict[str, list[float]] = {"hooks": [], "python": []}
+    waited: dict[str, list[float]] = {"hooks": [], "python": []}
     for _ in range(TURNS):
-        starts.append(_elapsed(lambda: [subprocess.run(PYTHON, check=True) for _ in calls]))
-        seconds.append(_elapsed(lambda: [call.run() for call in calls]))
-    what = f"hooks of one turn with {WRITES} file writes: {len(calls)} processes (elapsed)"
-    middle = statistics.median(seconds)
-    against = f"{len(calls)} × python -I -c pass"
-    times = statistics.median(hooks / start for hooks, start in zip(seconds, starts, strict=True))
-    return Line(what, micro(middle), against, times, "less than 1 s", middle < TURN_SECONDS_MAX)
-
-
-def _elapsed(work: Any) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+        for name in used:
+            began = time.perf_counter()
+            runs = [process_seconds(*((call.command, call.raw) if name == "hooks" else (PYTHON,))) for call in calls]
+            waited[name].append(time.perf_counter() - began)
+            used[name].append(sum(runs))
+    what, against = f"hooks of one turn with {WRITES} file writes under a contract", f"{len(calls)} × python -I -c pass"
+    middle = statistics.median(used["hooks"])
+    cpu = ratio(used, "hooks", "python")
+    elapsed = micro(statistics.median(waited["hooks"]))
+    return [
+        Line(f"{what} (CPU time)", micro(middle), against, cpu, "less than 1 s", middle < TURN_SECONDS_MAX),
+        # By the clock it depends on what else the machine does, so it is shown and not promised.
+        Line(f"{what} (elapsed)", elapsed, against, ratio(waited, "hooks", "python"), UNPROMISED, True),
+    ]
 
 
 def _write(path: Path) -> dict[str, Any]:

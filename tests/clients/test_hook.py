@@ -313,10 +313,10 @@ def test_an_agent_without_a_contract_is_guarded_again_when_it_gets_one(project: 
     inside, linked = write("src/mail/x.py"), write("src/link/x.py")
     (project.root / "src/mail").mkdir(parents=True)
     (project.root / "src/link").symlink_to("/etc")
-    for _ in range(3):
+    for _ in range(2):
         assert hook_process(project, "claude", "PreToolUse", inside, TELEX_AGENT="qa") == (0, "", "")
-        for payload in (linked, write(".git/config"), write(".TELEX/x"), write("a/aux.py"), write("a./b")):
-            assert decision_of(hook_process(project, "claude", "PreToolUse", payload, TELEX_AGENT="qa")) == "deny"
+    for payload in (linked, write(".git/config"), write("a/aux.py")):
+        assert decision_of(hook_process(project, "claude", "PreToolUse", payload, TELEX_AGENT="qa")) == "deny"
     [session] = sessions.all_sessions(project.sessions)
     assert session.unguarded
     with project.bus() as bus:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 DONE, BLOCKED = 0, 2
 FINDINGS_MAX = 5  # in one text
+_SHELL_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 
 
 class HookAnswer(NamedTuple):
@@ -48,7 +49,6 @@ def block(call: HookCall, text: str) -> HookAnswer:
 def denial_text(refused: "list[PathVerdict]", agent: str) -> str:
     """Path, code and reason of each refused path, and the call that requests them."""
     from telex.model.text import shown
-    from telex.surfaces.clients.mail import shell_word
 
     shorter = refused[:FINDINGS_MAX]
     lines = [f"Telex: {shown(verdict.path)}: {verdict.code}: {shown(verdict.reason)}" for verdict in shorter]
@@ -61,3 +61,10 @@ def denial_text(refused: "list[PathVerdict]", agent: str) -> str:
         lines.append(f"The telex tool `send` (mcp__telex__send) requests it: {arguments}")
         lines.append(f"So does, with the message on stdin: {command}")
     return "\n".join(lines)
+
+
+def shell_word(name: str) -> str:
+    """A name as a word of a command line."""
+    from telex.model.text import shown
+
+    return name if name and _SHELL_SAFE.issuperset(name) else "'" + shown(name).replace("'", "'\\''") + "'"

@@ -12,6 +12,7 @@ from telex.model.roster import ONE_OF_ROLE, Member
 from telex.model.text import shown
 from telex.ports.store import DeliveryQuery, Reads, events_of, with_messages
 from telex.stores.sqlite.store import SqliteStore
+from telex.surfaces.clients.answers import shell_word
 from telex.surfaces.clients.json_text import parse
 
 LISTED_MAX = 5  # messages in one text
@@ -19,7 +20,6 @@ WORDS_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 100, 64
 RENEW_BEFORE_SECONDS = 300.0  # a lease that expires sooner is renewed
 RENEW_SECONDS = 600.0
 _READ_MAX = 200
-_SHELL_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 _HEADER_FIELDS = frozenset({"id", "type", "timestamp", "schema_version", "author_role", "phase", "task", "confidence"})
 
 
@@ -135,11 +135,6 @@ def first_words(raw: bytes) -> str:
 
 def _is_shown(name: str, value: object) -> bool:
     return name not in _HEADER_FIELDS and isinstance(value, str | int | float) and value != ""
-
-
-def shell_word(name: str) -> str:
-    """A name as a word of a command line."""
-    return name if name and _SHELL_SAFE.issuperset(name) else "'" + shown(name).replace("'", "'\\''") + "'"
 
 
 def _cut(text: str, limit: int) -> str:
