@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WAY_SECONDS = 5.0  # deadline of one delivery
 ANSWER_SECONDS = 0.3  # a socket that refuses a frame answers within this time
 KEYS_APART_SECONDS = 0.4  # clients take text and Enter that come together for a paste
+POLL_SECONDS = 0.5  # between two reads of the log; a follower of it would poll every 40 ms, in each session
 LOOK_SECONDS = 5.0  # between two looks: messages to a role are noticed by looking
 BUSY_SECONDS = 1.0  # between two looks at a busy session for which a wake is due
 SETTLE_SECONDS = 0.2  # a reader that waits takes a new message first: no wake becomes due

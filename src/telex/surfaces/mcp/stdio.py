@@ -19,7 +19,7 @@ CHUNK_BYTES = 65_536
 
 def serve(agent: "AgentSession", where: str | None, *, structured: bool) -> None:
     """Serve until stdin ends."""
-    connection = Connection(agent, where)
+    connection = StdioConnection(agent, where)
     lines = connection.handshake()
     if lines is not None:
         from telex.surfaces.mcp.stdio_loop import run
@@ -69,7 +69,7 @@ class Wire:
             left = left[os.write(self._out, left) :]
 
 
-class Connection:
+class StdioConnection:
     """The client, the agent and the project. `where`: the store or hub, if it is named."""
 
     def __init__(self, agent: "AgentSession", where: str | None) -> None:

@@ -20,7 +20,7 @@ from telex.surfaces.cli.connection import is_there as store_exists
 from telex.surfaces.clients.sessions import Session, is_provisional
 from telex.surfaces.clients.wakes import Waker, on_loop
 from telex.surfaces.mcp.identity import Identity
-from telex.surfaces.mcp.stdio import Connection
+from telex.surfaces.mcp.stdio import StdioConnection
 from telex.surfaces.mcp.stdio_protocol import Call, Cancellation, RequestError
 from telex.surfaces.mcp.tool_calls import CallContext, LeaseRenewal, ProjectFiles, call_tool, read_resource
 
@@ -32,14 +32,14 @@ UNKNOWN_PROJECT = (
 )
 
 
-def run(connection: Connection, lines: list[bytes], *, structured: bool) -> None:
+def run(connection: StdioConnection, lines: list[bytes], *, structured: bool) -> None:
     """Serve until stdin ends; `lines` were read already."""
     enable_gc()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread blocks on stdin
     asyncio.run(_serve(connection, lines, structured=structured))
 
 
-async def _serve(connection: Connection, lines: list[bytes], *, structured: bool) -> None:
+async def _serve(connection: StdioConnection, lines: list[bytes], *, structured: bool) -> None:
     async with AsyncExitStack() as stack:
         await StdioLoop(connection, LazyBus(connection.where, stack), structured=structured).serve(lines)
 
@@ -47,7 +47,7 @@ async def _serve(connection: Connection, lines: list[bytes], *, structured: bool
 class StdioLoop:
     """Tasks of one connection."""
 
-    def __init__(self, connection: Connection, lazy: "LazyBus", *, structured: bool) -> None:
+    def __init__(self, connection: StdioConnection, lazy: "LazyBus", *, structured: bool) -> None:
         self._connection, self._agent, self._lazy = connection, connection.agent, lazy
         self._structured = structured
         self._renewal = LeaseRenewal()
