@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 import tomllib
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from telex.surfaces.clients import json_edit
+from telex.surfaces.cli.commands import COMMANDS
+from telex.surfaces.clients import json_edit, plugin_files
 from telex.surfaces.clients.install import NAMES
+from telex.surfaces.mcp.tools import TOOLS
 from tests.cli.cli_kit import Ran, Run, on_terminal
 from tests.cli.cli_kit import run as run
 from tests.proofs import proves
@@ -188,7 +191,7 @@ def test_uninstall_leaves_json_files_byte_for_byte_as_they_were(machine: Machine
 def test_uninstall_leaves_toml_files_byte_for_byte_as_they_were(machine: Machine, scope: str, text: str) -> None:
     path = (machine.home if scope == "user" else machine.project) / ".codex/config.toml"
     write(path, text)
-    path.chmod(0o600)
+    path.chmod(0o640)
     before = machine.files()
     assert machine.init("codex", "--scope", scope).code == 0
     once = machine.files()
@@ -197,26 +200,29 @@ def test_uninstall_leaves_toml_files_byte_for_byte_as_they_were(machine: Machine
     assert path.read_text().startswith(text.rstrip().replace("\r\n", "\n"))
     assert machine.init("codex", "--scope", scope).code == 0
     assert machine.files() == once
-    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in path.parent.glob("config.toml*"))
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o640 for file in path.parent.glob("config.toml*"))
     assert machine.init("codex", "--uninstall", "--scope", scope).code == 0
     assert machine.files() == before
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @proves("init/restores", "init/twice")
+@pytest.mark.parametrize("is_new", [False, True])
 @pytest.mark.parametrize("client", WITH_INSTALLER)
-def test_uninstall_restores_what_an_installer_has_rewritten(machine: Machine, client: str) -> None:
+def test_uninstall_restores_what_an_installer_has_rewritten(machine: Machine, client: str, is_new: bool) -> None:
     machine.add(client)
     text = '{\n    "theme": "dark", // mine\n    "permissions": {"allow": ["Read"]}\n}'
     path = machine.home / (".codex/config.toml" if client == "codex" else f".{client}/settings.json")
-    write(path, TOML_TEXTS["no newline"] if client == "codex" else text)
+    if not is_new:
+        write(path, TOML_TEXTS["no newline"] if client == "codex" else text)
     before = machine.files()
     assert machine.init(client).code == 0
     once, calls = machine.files(), len(machine.calls())
     assert machine.init(client).code == 0
     assert (machine.files(), len(machine.calls())) == (once, calls)
     assert machine.init(client, "--uninstall").code == 0
-    assert machine.files() == before
+    left = {name: content for name, content in machine.files().items() if content.strip()}
+    assert left == before  # the fake Codex leaves an empty file
 
 
 @proves("init/restores")
@@ -268,6 +274,26 @@ def test_tables_that_codex_has_put_behind_ours_stay(machine: Machine) -> None:
     write(path, path.read_text() + more)
     machine.init("codex", "--uninstall")
     assert path.read_text() == 'a = 1\n\n\n# theirs\n[projects."/y"]\ntrust_level = "t"\n'
+
+
+@proves("init/only-ours")
+def test_comments_behind_our_table_stay(machine: Machine) -> None:
+    path = machine.home / ".codex/config.toml"
+    write(path, "a = 1\n")
+    machine.init("codex")
+    write(path, path.read_text() + "\n# later\n")
+    machine.init("codex", "--uninstall")
+    assert path.read_text() == "a = 1\n\n# later\n"
+
+
+@proves("init/only-ours")
+def test_a_permission_that_was_there_before_stays(machine: Machine) -> None:
+    path = machine.project / ".claude/settings.json"
+    write(path, '{"permissions": {"allow": ["mcp__telex"]}}')
+    machine.init("claude", "--scope", "project")
+    write(path, json_edit.set_member(path.read_text(), ("theme",), "light"))
+    machine.init("claude", "--scope", "project", "--uninstall")
+    assert json.loads(path.read_text()) == {"permissions": {"allow": ["mcp__telex"]}, "theme": "light"}
 
 
 @proves("init/foreign")
@@ -422,3 +448,11 @@ def test_the_folders_have_the_manifests_of_their_formats(machine: Machine) -> No
         tree = json.loads((portable / f"{name}.json").read_text())
         assert tree["$schema"] == f"https://agent-plugins.org/schemas/1.0.0/{name}.schema.json"
     assert (portable / "AGENTS.md").exists()
+
+
+@proves("init/manifests")
+def test_the_skill_explains_the_tools_that_there_are() -> None:
+    skill = plugin_files.data("SKILL.md")
+    assert set(re.findall(r"^\| `(\w+)` \|", skill, re.MULTILINE)) == set(TOOLS)
+    commands = set(re.findall(r"`telex ([a-z]+)", skill + plugin_files.data("AGENTS.md")))
+    assert commands <= set(COMMANDS)

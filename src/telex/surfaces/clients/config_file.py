@@ -128,7 +128,8 @@ def _mark(value: Any) -> str:
 def unmerge_json(text: str, backup: str | None, markets: Sequence[str] = ()) -> str | None:
     """The text without our entries; None: nothing else is in a file that we made.
 
-    `markets`: folders of ours, whose marketplaces a client may still list.
+    `markets`: folders of ours from which the client's installer has just removed our plugin; the client may leave
+    traces of them.
     """
     tree = json_edit.parse(text).value
     before = _tree_or_none(backup)
@@ -138,7 +139,7 @@ def unmerge_json(text: str, backup: str | None, markets: Sequence[str] = ()) -> 
     left = json_edit.parse(edited).value
     if backup is None:
         is_empty = _without_additions(left, {}) == {} and not json_edit.comments(edited)
-        return None if paths and is_empty else edited
+        return None if (paths or (markets and left)) and is_empty else edited
     is_same = before is not None and _without_additions(left, before) == before
     return backup if is_same and set(json_edit.comments(edited)) <= set(_comments(backup)) else edited
 
@@ -264,11 +265,18 @@ def plan_merge(path: str, entries: Sequence[ConfigEntry]) -> FileEdit:
         merged = merge_toml(text or "", entries[0].value) if is_toml else merge_json(text or "", entries)
     except (json_edit.JsonTextError, toml_edit.TomlTextError) as error:
         raise ConfigFileError(path, str(error)) from error
-    backup = read_text(path + BACKUP) if _has_ours(tree, is_toml) or _has_plugin(tree) else None
-    if backup is None and text is not None and not _has_plugin(tree):
-        is_only_ours = (unmerge_toml(text, None) if is_toml else _unmerged(text)) is None
-        backup = None if is_only_ours else text
+    backup = read_text(path + BACKUP) if merged == text or _has_ours(tree, is_toml) or _has_plugin(tree) else None
+    if backup is None and text is not None and merged != text and not _is_made_by_us(text, tree, is_toml):
+        backup = text
     return FileEdit(path, text, merged, backup)
+
+
+def _is_made_by_us(text: str, tree: Any, is_toml: bool) -> bool:
+    """Whether a file has nothing but entries of ours, or of our plugin. A permission alone may be its owner's."""
+    if is_toml:
+        return unmerge_toml(text, None) is None or _has_plugin(tree)
+    has_entries = any(path[0] != "permissions" for path in our_paths(tree))
+    return (has_entries and _unmerged(text) is None) or _has_plugin(tree)
 
 
 def plan_unmerge(path: str, markets: Sequence[str] = ()) -> FileEdit:

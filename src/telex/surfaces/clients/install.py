@@ -407,7 +407,7 @@ class Installation(NamedTuple):
         for path in self._shared_paths(client):
             try:
                 self._check_place(path)
-                edits.append(plan_unmerge(path, (folder,)))
+                edits.append(plan_unmerge(path, (folder,) if commands else ()))
             except ConfigFileError as error:
                 problems.append(str(error))
         edits += self._own_removals(client)

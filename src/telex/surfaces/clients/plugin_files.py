@@ -71,8 +71,6 @@ def _name_args(client: str, setup: Setup) -> list[str]:
 
 def hooks(client: str, setup: Setup) -> dict[str, list[dict[str, Any]]]:
     """The hooks of a client by event, as its settings have them."""
-    if not setup.has_hooks:
-        return {}
     found: dict[str, list[dict[str, Any]]] = {}
     for event, moment in _installed_events(client):
         command = f"{shlex.quote(setup.telex)} hook {client} {event}"
