@@ -15,7 +15,7 @@ from telex.dialects.write import blank, blank_for
 from telex.model.finding import Finding, first_findings
 from telex.model.limits import LIMITS, Limits
 from telex.model.named_tuple import NamedTuple
-from telex.model.text import ROOT, path_of, within
+from telex.model.text import path_of, within
 from telex.validation.fields import FieldWalker
 
 TYPES_REMEMBERED_MAX = 1_000
@@ -84,14 +84,14 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
         if _can_tell(walk, relation) and relation.holds(tree):
             set_path(tree, steps, value)
             say = f"Read as {value}, the default."
-            walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
+            walk.say("default-filled", steps, say, "note", expected=str(value))
     doubtful: list[tuple[tuple[str, ...], str]] = []
     for relation, steps, rule in relations.rules:
         if _can_tell(walk, relation) and relation.holds(tree):
-            found, path = get_path(steps)(tree), path_of(*steps)
-            walk.say(rule.code, path, rule.say, rule.severity, expected=rule.expected, found=found)
+            found = get_path(steps)(tree)
+            walk.say(rule.code, steps, rule.say, rule.severity, expected=rule.expected, found=found)
             if rule.severity == "refusal":
-                walk.blanks.add(path)
+                walk.blanks.add(path_of(*steps))
                 doubtful.append((steps, rule.expected or rule.say))
     for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
         set_path(tree, steps, blank_for(wanted))
@@ -138,7 +138,7 @@ def validate(
     walk = FieldWalker(limits, broken)
     tree, moved = laid_out(tree, dialect, type_)
     walk.findings += moved
-    fixed = walk.group(tree, dialect.fields_of(type_), ROOT)
+    fixed = walk.group(tree, dialect.fields_of(type_), ())
     relate(walk, fixed, dialect, type_)
     if body is not None and (type_.sections or type_.body_purpose):
         walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
@@ -150,9 +150,9 @@ def validate_envelope(
 ) -> ValidationResult:
     """Validate the envelope of a message with an unknown type."""
     walk = FieldWalker(limits, broken)
-    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
+    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside((name,))}
     known = {name: tree[name] for name in tree if name in dialect.envelope}
-    fixed = walk.group(known, dialect.envelope, ROOT)
+    fixed = walk.group(known, dialect.envelope, ())
     whole = {**tree, **fixed, TYPE: blank(OneOf(tuple(dialect.types)))}
     return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
 
