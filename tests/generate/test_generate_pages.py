@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw import VBW_COMPANY
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import PRIORITIES, Dialect, OneOf, walk_kinds

@@ -10,7 +10,7 @@ from jsonschema import Draft7Validator, Draft202012Validator
 
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import Dialect, Field, Fields, MessageType, OneOf, walk_kinds
-from telex.generate.json_schema import dialect_schema, message_schema, type_schema
+from telex.generate.schemas import dialect_schema, message_schema, type_schema
 from telex.model.finding import refusals
 from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.rules import validate

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_COMPANY, VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN, by_name

@@ -13,12 +13,21 @@ from functools import lru_cache
 from itertools import chain, takewhile
 
 from telex.model.named_tuple import NamedTuple
-from telex.validation.project_paths import SEPARATOR, folded
 
+SEPARATOR = "/"
 ANY_FOLDERS = "**"
 PATTERN_CHARACTERS_MAX = 4096
 FOLDERS_MAX = 10_000  # in the cache of a pattern set
 WILD = frozenset("*?[\\")
+
+
+def folded(text: str) -> str:
+    """The text as on a disk that ignores case and compatibility forms."""
+    if text.isascii():
+        return text.lower()
+    from unicodedata import normalize
+
+    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 class CharacterClass(NamedTuple):

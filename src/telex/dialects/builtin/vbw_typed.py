@@ -1,6 +1,6 @@
 """vbw-typed 2.0: a mandatory envelope around a typed payload, a role matrix, contracts, approvals and shutdown."""
 
-from telex.dialects.builtin.vbw_handoff import (
+from telex.dialects.builtin.vbw import (
     CHECKS,
     CROSS_CUTTING,
     DOMAINS,

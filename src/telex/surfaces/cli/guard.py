@@ -29,7 +29,7 @@ from telex.validation.contracts import judge
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
     from telex.surfaces.cli.guard_git import StagedPaths
-    from telex.validation.project_paths import Resolver
+    from telex.validation.contracts import Resolver
 
 _KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 OPTIONS = (

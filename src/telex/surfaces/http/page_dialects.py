@@ -18,7 +18,7 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
 )
-from telex.generate.json_schema import type_schema
+from telex.generate.schemas import type_schema
 from telex.generate.type_view import addressed_fields, meaning
 
 _DIALECT = ("name", "version", "purpose", "form", "roles", "payload", "addresses", "wire")
