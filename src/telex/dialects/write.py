@@ -9,28 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from telex.dialects import schema
 from telex.dialects.scalars import PlainScalar, stays_plain
-from telex.dialects.schema import (
-    ANY,
-    BODY_KEY,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-    Tree,
-    kind_at,
-)
+from telex.dialects.schema import ANY, BODY_KEY, Dialect, Field, Fields, Kind, MessageType, Tree, kind_at
 
 _DESCRIBED_CHARACTERS_MAX = 160
 OPENING, CLOSING = "<fill: ", ">"
@@ -47,42 +28,42 @@ def blank_for(what: str) -> str:
 def expected(kind: Kind) -> str:
     """Description of a valid value."""
     match kind:
-        case OneOf(values):
+        case schema.OneOf(values):
             return f'"{values[0]}"' if len(values) == 1 else "one of " + ", ".join(values)
-        case Integer(low, high):
+        case schema.Integer(low, high):
             return "an integer" + _range(low, high)
-        case Number(low, high):
+        case schema.Number(low, high):
             return "a number" + _range(low, high)
-        case Text(printable=True):
+        case schema.Text(printable=True):
             return "an id that no other message has"
-        case Text(may_be_empty=True):
+        case schema.Text(may_be_empty=True):
             return "text, perhaps empty"
-        case Text():
+        case schema.Text():
             return "text"
-        case Boolean():
+        case schema.Boolean():
             return "true or false"
-        case Timestamp():
+        case schema.Timestamp():
             return "a time such as 2026-02-12T10:00:00Z"
-        case ListOf(Text()):
+        case schema.ListOf(schema.Text()):
             return "a list of texts"
-        case ListOf(item):
+        case schema.ListOf(item):
             return f"a list, each {expected(item)}"
-        case MapOf(value):
-            return "an object" if isinstance(value, Anything) else f"an object, each value {expected(value)}"
-        case Group(fields):
+        case schema.MapOf(value):
+            return "an object" if isinstance(value, schema.Anything) else f"an object, each value {expected(value)}"
+        case schema.Group(fields):
             return "an object with " + ", ".join(fields) if fields else "an object"
-        case Anything():
+        case schema.Anything():
             return "any value"
 
 
 def described(kind: Kind) -> str:
     """As `expected`, with the fields of an object, unless that is too long."""
     match kind:
-        case Group(fields) if any(field.required for field in fields.values()):
+        case schema.Group(fields) if any(field.required for field in fields.values()):
             parts = [f"{name} ({expected(field.kind)})" for name, field in fields.items() if field.required]
             text = "an object with " + ", ".join(parts)
             return text if len(text) <= _DESCRIBED_CHARACTERS_MAX else expected(kind)
-        case ListOf(Group() as item):
+        case schema.ListOf(schema.Group() as item):
             return f"a list, each {described(item)}"
     return expected(kind)
 
@@ -98,15 +79,15 @@ def _range(low: float | None, high: float | None) -> str:
 def blank(kind: Kind) -> Any:
     """A value of the right shape with blanks; constants are filled in."""
     match kind:
-        case OneOf((only,)):
+        case schema.OneOf((only,)):
             return only
-        case Group(fields):
+        case schema.Group(fields):
             return blank_fields(fields)
-        case ListOf(item):
+        case schema.ListOf(item):
             return [blank(item)]
-        case MapOf(Anything()):
+        case schema.MapOf(schema.Anything()):
             return {}
-        case MapOf(value):
+        case schema.MapOf(value):
             return {blank_for("name"): blank(value)}
     return blank_for(expected(kind))
 
@@ -133,7 +114,7 @@ def draft(
 ) -> Tree:
     """A new message with the given fields, by name or dotted path; other values are blanks."""
     tree = blank_fields(dialect.fields_of(type_))
-    sender = role or (None if type_.senders == ANY else blank(OneOf(type_.senders)))
+    sender = role or (None if type_.senders == ANY else blank(schema.OneOf(type_.senders)))
     known = {dialect.wire.id: new_id, dialect.wire.timestamp: now, dialect.wire.sender: sender}
     for name, value in known.items():
         if name in tree and value is not None:
@@ -171,10 +152,12 @@ def field_named(dialect: Dialect, type_: MessageType, name: str) -> Field | None
 def value_from_text(text: str, kind: Kind) -> Any:
     """The value of `field=value` on a command line. What cannot be parsed stays text."""
     match kind:
-        case ListOf(item):
+        case schema.ListOf(item):
             read = _json(text)
             return read if isinstance(read, list) else [value_from_text(part.strip(), item) for part in text.split(",")]
-        case Integer() | Number() | Boolean() | Group() | MapOf() | Anything():
+        case (
+            schema.Integer() | schema.Number() | schema.Boolean() | schema.Group() | schema.MapOf() | schema.Anything()
+        ):
             return _json(text)
     return text
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union
 import msgspec
 from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType
 
+from telex.dialects import schema
 from telex.dialects.parse.detect import DetectionHint, fits_better, knows, roles_fit
 from telex.dialects.rule_language import (
     Binary,
@@ -26,25 +27,7 @@ from telex.dialects.rule_language import (
     Reference,
     parse,
 )
-from telex.dialects.schema import (
-    ANY,
-    TYPE,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-)
+from telex.dialects.schema import ANY, TYPE, Dialect, Field, Fields, Kind, MessageType
 from telex.dialects.write import OPENING
 from telex.model.limits import Limits
 from telex.model.named_tuple import NamedTuple
@@ -88,8 +71,8 @@ def compile_dialect(dialect: Dialect, limits: Limits, claims: Claims) -> Compile
 
 def _own_fields(dialect: Dialect, type_: MessageType, allowed: dict[str, tuple[str, ...]]) -> Fields:
     whole = {
-        name: field._replace(kind=OneOf(allowed[name]))
-        if allowed.get(name) and isinstance(field.kind, (Text, OneOf, Timestamp, Anything))
+        name: field._replace(kind=schema.OneOf(allowed[name]))
+        if allowed.get(name) and isinstance(field.kind, (schema.Text, schema.OneOf, schema.Timestamp, schema.Anything))
         else field
         for name, field in dialect.fields_of(type_).items()
         if name != TYPE
@@ -121,38 +104,38 @@ def _shape(fields: Fields, limits: Limits, tag: str | None = None) -> StructLayo
 
 def _inner(kind: Kind, limits: Limits) -> StructLayout | None:
     match kind:
-        case Group(fields):
+        case schema.Group(fields):
             return _shape(fields, limits)
-        case ListOf(item):
+        case schema.ListOf(item):
             return _inner(item, limits)
-        case MapOf(value):
+        case schema.MapOf(value):
             return _inner(value, limits)
     return None
 
 
 def _annotation(kind: Kind, limits: Limits, inner: StructLayout | None) -> Any:
     match kind:
-        case Text(may_be_empty, characters_max, printable):
+        case schema.Text(may_be_empty, characters_max, printable):
             least = None if may_be_empty else 1
             bounded = not may_be_empty or characters_max is not None or printable
             return Annotated[str, Meta(min_length=least, max_length=characters_max)] if bounded else str
-        case OneOf(values):
+        case schema.OneOf(values):
             return Literal[values]
-        case Integer(low, high):
+        case schema.Integer(low, high):
             return _bounded_integer(low, high, limits)
-        case Number(low, high):
+        case schema.Number(low, high):
             return _bounded_integer(low, high, limits) | Annotated[float, Meta(ge=low, le=high)]
-        case Boolean():
+        case schema.Boolean():
             return bool
-        case Timestamp():
+        case schema.Timestamp():
             return _ZONED
-        case Anything():
+        case schema.Anything():
             return Any
-        case ListOf(item):
+        case schema.ListOf(item):
             return list[_annotation(item, limits, inner)]  # type: ignore[misc]
-        case MapOf(value):
+        case schema.MapOf(value):
             return dict[str, _annotation(value, limits, inner)]  # type: ignore[misc]
-        case Group():
+        case schema.Group():
             assert inner is not None
             return inner.struct
 
@@ -204,7 +187,7 @@ class _Fields:
                 return self._listed(shape, steps[index:], place), False
             if last:
                 return place, not field.required
-            if not field.required or not isinstance(field.kind, Group):
+            if not field.required or not isinstance(field.kind, schema.Group):
                 raise _UnusualError
             shape, fields = shape.inner[step], field.kind.fields
         raise _UnusualError
@@ -212,7 +195,7 @@ class _Fields:
     @staticmethod
     def _field(fields: Fields, step: str) -> Field:
         field = fields.get(step.removesuffix("[]"))
-        if field is None or isinstance(field.kind, (Anything, MapOf)):
+        if field is None or isinstance(field.kind, (schema.Anything, schema.MapOf)):
             raise _UnusualError
         return field
 
@@ -343,7 +326,7 @@ class _Source:
         printable = [
             f"m.{shape.attributes[name]}"
             for name, field in dialect.envelope.items()
-            if isinstance(field.kind, Text) and field.kind.printable and field.required
+            if isinstance(field.kind, schema.Text) and field.kind.printable and field.required
         ]
         self.lines.append(f"i = {printable[0] if printable else repr('')}")
         for place in printable[1:]:
@@ -388,11 +371,11 @@ class _Source:
 
     def value(self, kind: Kind, place: str, inner: StructLayout | None) -> None:
         each = _marks(kind)
-        if isinstance(kind, Anything):
+        if isinstance(kind, schema.Anything):
             self.lines.append(f"if {place} is None: return None")
         if each is not None:
             self.fixed += each
-        elif isinstance(kind, Group):
+        elif isinstance(kind, schema.Group):
             assert inner is not None
             near = place
             if "." in place and place != self.payload:
@@ -402,24 +385,24 @@ class _Source:
             near = "p" if place == self.payload else near
             for name, field in kind.fields.items():
                 self.count(field, f"{near}.{inner.attributes[name]}", inner.inner.get(name))
-        elif isinstance(kind, ListOf) and (each := _marks(kind.item)) is not None:
+        elif isinstance(kind, schema.ListOf) and (each := _marks(kind.item)) is not None:
             self.lines += [f"n += {each} * len({place})"] if each else []
-        elif isinstance(kind, MapOf) and (each := _marks(kind.value)) is not None:
+        elif isinstance(kind, schema.MapOf) and (each := _marks(kind.value)) is not None:
             self.lines.append(f"n += {each + 2} * len({place})")
-        elif isinstance(kind, (ListOf, MapOf)) and inner is not None:
+        elif isinstance(kind, (schema.ListOf, schema.MapOf)) and inner is not None:
             self.many(kind, place, inner)
         else:
             self.lines.append(f"n += open_marks({place})")
 
-    def many(self, kind: ListOf | MapOf, place: str, inner: StructLayout) -> None:
-        item = kind.item if isinstance(kind, ListOf) else kind.value
-        if not isinstance(item, Group):  # lists of lists of objects are left to `check`
+    def many(self, kind: schema.ListOf | schema.MapOf, place: str, inner: StructLayout) -> None:
+        item = kind.item if isinstance(kind, schema.ListOf) else kind.value
+        if not isinstance(item, schema.Group):  # lists of lists of objects are left to `check`
             self.lines.append(f"n += {NOT_SO}")
             return
         each = _Source(self.names)
         one = f"one{place.count('one')}"
         each.value(item, one, inner)
-        if isinstance(kind, MapOf):
+        if isinstance(kind, schema.MapOf):
             each.fixed, place = each.fixed + 2, f"{place}.values()"
         self.lines += [f"for {one} in {place}:", f"    n += {each.fixed}", *(f"    {line}" for line in each.lines)]
 
@@ -431,12 +414,12 @@ def escaped_marks(raw: bytes) -> int:
 
 def _marks(kind: Kind) -> int | None:
     """Marks of a value of this kind; None: it depends on the value."""
-    if isinstance(kind, (Text, OneOf, Timestamp)):
+    if isinstance(kind, (schema.Text, schema.OneOf, schema.Timestamp)):
         return 2
-    if isinstance(kind, Group):
+    if isinstance(kind, schema.Group):
         each = [_marks(field.kind) if field.required else None for field in kind.fields.values()]
         return None if None in each else sum(2 + marks for marks in each if marks is not None)
-    return None if isinstance(kind, (ListOf, MapOf, Anything)) else 0
+    return None if isinstance(kind, (schema.ListOf, schema.MapOf, schema.Anything)) else 0
 
 
 DEPTH_OF_TYPES_MAX = 16  # of a dialect's own fields; open values begin there
