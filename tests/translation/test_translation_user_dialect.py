@@ -16,7 +16,6 @@ from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS, TRADES
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Dialect
-from telex.translation import envelope as roles
 from telex.translation.envelope import counterpart
 from telex.translation.mapping import places_of
 from telex.translation.mapping_tables import rows_of
@@ -214,4 +213,4 @@ def test_every_term_is_said_in_some_dialect_of_ours_and_none_that_two_share_is_m
 
 @proves("translation/own/trades")
 def test_what_a_role_may_do_is_what_roles_of_ours_do() -> None:
-    assert set(TRADES) == {trade for table in roles.TRADES.values() for trade in table.values()}
+    assert set(TRADES) == {trade for dialect in BUILT_IN for trade in dialect.trades.values()}

@@ -263,7 +263,7 @@ class Dialect(NamedTuple):
     addresses: Literal["roles", "names"] = "roles"  # content of the sender and recipient fields
     chain: Mapping[str, str] = NO_CHAIN  # role → role that it escalates to
     extends: str | None = None  # the dialect that this one is based on
-    trades: Mapping[str, str] = NO_TRADES  # role → what it does, see `intents`
+    trades: Mapping[str, str] = NO_TRADES  # role → its function, see `intents`; the first with one is the counterpart
     flat: FlatForm | None = None
 
     def __repr__(self) -> str:

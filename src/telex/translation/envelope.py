@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from telex.dialects.registry import BUILT_IN
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.named_tuple import NamedTuple
@@ -64,46 +65,6 @@ class NoCounterpart(NamedTuple):
     reason: str  # a sentence
 
 
-# Functions of roles. Where several roles of a dialect have the same, the first is the counterpart.
-TRADES: Mapping[str, Mapping[str, str]] = {
-    "vbw-typed": {
-        "lead": "leads",
-        "dev": "makes",
-        "qa": "tests",
-        "scout": "looks",
-        "debugger": "fixes",
-        "architect": "designs",
-        "docs": "documents",
-    },
-    "vbw-handoff": {"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
-    "vbw-company": {
-        "lead": "leads",
-        "dev": "makes",
-        "senior": "reviews",
-        "architect": "designs",
-        "qa-lead": "tests",
-        "qa-code": "runs",
-        "security": "audits",
-        "scout": "looks",
-        "debugger": "fixes",
-    },
-    "signal-md": {
-        "orchestrator": "leads",
-        "worker": "makes",
-        "reviewer": "reviews",
-        "auditor": "audits",
-        "architect": "designs",
-        "researcher": "looks",
-        "debugger": "fixes",
-        "documenter": "documents",
-    },
-    "build-flow": {
-        "build-orchestrator": "leads",
-        "fullstack-developer": "makes",
-        "cto": "designs",
-        "plan-manager": "documents",
-    },
-}
 # Functions to fall back to in a dialect without a role for one. Never one that may decide more.
 INSTEAD: Mapping[str, tuple[str, ...]] = {
     "runs": ("tests", "audits", "reviews"),
@@ -114,22 +75,17 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
     "fixes": ("makes",),
     "designs": ("leads",),
 }
-_BUILT_IN: Mapping[str, str] = {role: trade for roles in TRADES.values() for role, trade in roles.items()}
+_BUILT_IN: Mapping[str, str] = {role: trade for dialect in BUILT_IN for role, trade in dialect.trades.items()}
 
 
 def counterpart(role: str, dialect: Dialect, to: Dialect) -> str | None:
     """The role of `to` with the same name, else the one that does the same. None: `to` has no such role."""
-    role, here = normalised(role), trades_of(dialect)
+    role = normalised(role)
     if role in to.roles:
         return role
-    trade = here.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
+    trade = dialect.trades.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
     wanted = (trade, *INSTEAD.get(trade, ())) if trade is not None else ()
-    return next((other for does in wanted for other, trade in trades_of(to).items() if trade == does), None)
-
-
-def trades_of(dialect: Dialect) -> Mapping[str, str]:
-    """Function of each role."""
-    return {**TRADES.get(dialect.extends or dialect.name, {}), **dialect.trades}
+    return next((other for does in wanted for other, trade in to.trades.items() if trade == does), None)
 
 
 def address(account: "LossReport") -> str | None:

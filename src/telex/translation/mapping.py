@@ -6,6 +6,7 @@ new value and whether it can be restored, or None if the value does not fit.
 """
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from telex.dialects.scalars import parse_timestamp
@@ -117,8 +118,8 @@ def fits(kind: Kind) -> Test:
         case Integer(low, high):
             return _integer(low, high)
         case Number(low, high):
-            whole = _integer(low, high)
-            return lambda value: whole(value) or (isinstance(value, float) and _within(value, low, high))
+            whole, least, limit = _integer(low, high), -inf if low is None else low, inf if high is None else high
+            return lambda value: whole(value) or (isinstance(value, float) and least <= value <= limit)
         case Timestamp():
             return lambda value: isinstance(value, str) and parse_timestamp(value).at is not None
         case ListOf(item):
@@ -136,20 +137,8 @@ def fits(kind: Kind) -> Test:
 def _text(limit: int | None, printable: bool) -> Test:
     if limit is None and not printable:
         return lambda value: isinstance(value, str)  # an empty one only gets a warning
-
-    def fit(value: Any) -> bool:
-        return (
-            isinstance(value, str)
-            and value != ""
-            and (limit is None or len(value) <= limit)
-            and (not printable or value.isprintable())
-        )
-
-    return fit
-
-
-def _within(value: float, low: float | None, high: float | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)
+    most = LIMITS.message_bytes_max if limit is None else limit
+    return lambda value: isinstance(value, str) and 0 < len(value) <= most and (not printable or value.isprintable())
 
 
 def _integer(low: float | None, high: float | None) -> Test:
@@ -360,7 +349,8 @@ def default(kind: Kind, reason: str) -> MinimumValue:
         case Text(_, most, _):
             return MinimumValue(UNKNOWN if most is None or most >= len(UNKNOWN) else "?", reason)
         case Integer(low, high) | Number(low, high):
-            return MinimumValue(_nearest_to_zero(low, high), reason)
+            nearest_to_zero = low if low is not None and low > 0 else high if high is not None and high < 0 else 0
+            return MinimumValue(nearest_to_zero, reason)
         case ListOf():
             return MinimumValue([], reason)
         case MapOf():
@@ -370,9 +360,3 @@ def default(kind: Kind, reason: str) -> MinimumValue:
         case Timestamp():
             return MinimumValue(None, "when the message was sent")
     raise AssertionError(f"no default for {kind}")
-
-
-def _nearest_to_zero(low: float | None, high: float | None) -> float:
-    if low is not None and low > 0:
-        return low
-    return high if high is not None and high < 0 else 0

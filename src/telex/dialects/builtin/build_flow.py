@@ -315,6 +315,8 @@ MESSAGE_ERROR = _type(
 BUILD_FLOW = Dialect(
     name="build-flow", version="1.0", purpose="A build workflow: correlation, priorities, broadcast, retries, a log.",
     form="json", roles=("build-orchestrator", "cto", "fullstack-developer", "plan-manager"), envelope=ENVELOPE,
+    trades={"build-orchestrator": "leads", "fullstack-developer": "makes", "cto": "designs",
+            "plan-manager": "documents"},
     payload="payload",
     wire=EnvelopeFields(
         id="messageId", correlation="correlationId", sender="from", recipient="to", timestamp="timestamp",

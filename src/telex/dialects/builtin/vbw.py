@@ -134,6 +134,7 @@ VBW_HANDOFF = Dialect(
     name="vbw-handoff", version="1.0",
     purpose="Flat JSON hand-offs told apart by type, with plain markdown as the way out.", form="json",
     roles=("lead", "dev", "qa", "scout", "debugger"), wire=EnvelopeFields(correlation="task", task="task"),
+    trades={"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
     types=types_by_name([SCOUT_FINDINGS, DEV_PROGRESS, DEV_BLOCKER, QA_RESULT, DEBUGGER_REPORT]),
 )  # fmt: skip
 
@@ -350,6 +351,8 @@ ESCALATION = MessageType(
 VBW_COMPANY = Dialect(
     name="vbw-company", version="1.0",
     purpose="A company of agents: artifacts, review cycles, escalation up the chain.", form="json", roles=ROLES,
+    trades={"lead": "leads", "dev": "makes", "senior": "reviews", "architect": "designs", "qa-lead": "tests",
+            "qa-code": "runs", "security": "audits", "scout": "looks", "debugger": "fixes"},
     wire=EnvelopeFields(correlation="task", sender="from", recipient="to", task="task"), chain=CHAIN,
     types=types_by_name(
         [ARCHITECTURE_DESIGN, SENIOR_SPEC, _DEV_PROGRESS, _DEV_BLOCKER, CODE_REVIEW_RESULT, COMPANY_QA_RESULT,

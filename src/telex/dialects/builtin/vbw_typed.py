@@ -263,6 +263,8 @@ SHUTDOWN_RESPONSE = MessageType(
 VBW_TYPED = Dialect(
     name="vbw-typed", version="2.0", purpose="A typed envelope with a role matrix, contracts, approvals and shutdown.",
     form="json", roles=ROLES, envelope=ENVELOPE, payload="payload",
+    trades={"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes",
+            "architect": "designs", "docs": "documents"},
     wire=EnvelopeFields(
         id="id", correlation="task", sender="author_role", recipient="target_role", timestamp="timestamp",
         version="schema_version", reply_to="request_id", task="task_id",

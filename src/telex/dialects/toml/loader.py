@@ -373,8 +373,8 @@ def _with_roles(value: TomlValue, dialect: Dialect, own: dict[str, MessageType])
         if above in chain:
             value.at("chain").at(role).flaw("the chain is circular: one role has to be at the top")
     trades = _by_role(value.get("trades"), roles, tuple(TRADES))
-    envelope = _widened(dialect, roles)
-    return dialect._replace(roles=roles, envelope=envelope, chain={**dialect.chain, **chain}, trades=trades)
+    chain, trades = {**dialect.chain, **chain}, {**dialect.trades, **trades}
+    return dialect._replace(roles=roles, envelope=_widened(dialect, roles), chain=chain, trades=trades)
 
 
 def _by_role(table: TomlValue | None, roles: tuple[str, ...], choices: tuple[str, ...]) -> dict[str, str]:
