@@ -121,17 +121,12 @@ def draft(
             tree[name] = value
     for name, value in given.items():
         _put(tree, dialect.locate(type_, name), value)
-    _correlate(tree, dialect, type_, given)
-    return tree
-
-
-def _correlate(tree: Tree, dialect: Dialect, type_: MessageType, given: Mapping[str, Any]) -> None:
-    """The correlation defaults to the task."""
     correlation, task = dialect.wire.correlation, dialect.wire.task
     if correlation and task and correlation in dialect.envelope and correlation not in given:
         places = {dialect.locate(type_, name): value for name, value in given.items()}
         if (place := dialect.locate(type_, task)) in places:
-            tree[correlation] = places[place]
+            tree[correlation] = places[place]  # it defaults to the task
+    return tree
 
 
 def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from telex.dialects import schema as kinds
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, parse
-from telex.dialects.schema import ANY, Dialect, Field, Fields, HardRule, Kind, MessageType, kind_at
+from telex.dialects.schema import ANY, Dialect, Field, Fields, Kind, MessageType, kind_at
 from telex.generate.type_view import addressed_fields, meaning, participants, receivers_from
 from telex.model.limits import LIMITS
 from telex.model.named_tuple import NamedTuple
@@ -66,19 +66,15 @@ def message_schema(dialect: Dialect, type_: MessageType) -> Schema:
     for name, property_ in schema["properties"].items():
         if words := meaning(dialect, name):
             property_["description"] = words
-    if rules := _rules(dialect, type_):
-        schema["allOf"] = schema.get("allOf", []) + rules
-    return schema | {"x-telex": _extension(dialect, type_)}
-
-
-def _rules(dialect: Dialect, type_: MessageType) -> list[Schema]:
-    """The rules that a schema can express. Rules of severity warning are omitted, because the message is accepted."""
     translator = RuleTranslator(dialect, type_)
-    return [
+    rules = [  # that a schema can express; after a warning the message is accepted
         {"title": rule.code, "description": rule.say, "if": broken, "then": False}
         for rule in (*dialect.rules, *type_.rules)
         if rule.severity == "refusal" and (broken := translator.when(parse(rule.broken_when), True)) is not None
     ]
+    if rules:
+        schema["allOf"] = schema.get("allOf", []) + rules
+    return schema | {"x-telex": _extension(dialect, type_)}
 
 
 def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
@@ -90,7 +86,11 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
         "senders": list(type_.senders),
         "receivers": list(type_.receivers),
         "reply": type_.reply,
-        "rules": [_rule(rule) for rule in (*dialect.rules, *type_.rules)],
+        "rules": [
+            {"code": rule.code, "severity": rule.severity, "brokenWhen": rule.broken_when, "path": rule.path}
+            | {"say": rule.say}
+            for rule in (*dialect.rules, *type_.rules)
+        ],
     }
     if type_.fillings:
         extension["fillings"] = [filling._asdict() for filling in type_.fillings]
@@ -99,18 +99,15 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
     return extension
 
 
-def _rule(rule: HardRule) -> dict[str, Any]:
-    fields = {"code": rule.code, "severity": rule.severity, "brokenWhen": rule.broken_when}
-    return fields | {"path": rule.path, "say": rule.say}
-
-
 # --- fields ----------------------------------------------------------------------------------------------------------
 
 
 def kind_schema(kind: Kind) -> Schema:
     match kind:
-        case kinds.Text():
-            return _text(kind)
+        case kinds.Text(may_be_empty, length_max, printable):  # the check only warns about other empty texts
+            least = {} if may_be_empty else {"minLength": 1}
+            name = {"pattern": _NO_CONTROL_CHARACTERS, **least} if printable else {}
+            return {"type": "string", **name, **({} if length_max is None else {"maxLength": length_max})}
         case kinds.OneOf((only,)):
             return {"type": "string", "const": only}
         case kinds.OneOf(values):
@@ -132,15 +129,6 @@ def kind_schema(kind: Kind) -> Schema:
         case kinds.Group(fields):
             return _object(fields)
     return {}
-
-
-def _text(kind: kinds.Text) -> Schema:
-    """The check only warns about an empty text, except in a field that is a name."""
-    schema: Schema = {"type": "string"}
-    if kind.printable:
-        schema |= {"pattern": _NO_CONTROL_CHARACTERS}
-        schema |= {} if kind.may_be_empty else {"minLength": 1}
-    return schema | ({} if kind.characters_max is None else {"maxLength": kind.characters_max})
 
 
 def _object(fields: Fields) -> Schema:

@@ -60,18 +60,14 @@ def fenced(language: str, text: str) -> str:
 
 
 def delivery_parts() -> dict[str, str]:
+    after = {state: ", ".join(other for other in STATES if other in MOVES[state]) for state in STATES}
+    states = [(f"**{state}**", MEANINGS[state], after[state] or "nothing: final") for state in STATES]
     return {
-        "states": _states_table(),
+        "states": markdown_table(("state", "what it means", "may become"), states),
         "moves": moves_diagram(),
         "priorities": priorities_table(BUILT_IN),
         "events": events_table(),
     }
-
-
-def _states_table() -> str:
-    after = {state: ", ".join(other for other in STATES if other in MOVES[state]) for state in STATES}
-    rows = [(f"**{state}**", MEANINGS[state], after[state] or "nothing: final") for state in STATES]
-    return markdown_table(("state", "what it means", "may become"), rows)
 
 
 def moves_diagram() -> str:
@@ -90,23 +86,23 @@ def events_table() -> str:
 
 def priorities_table(dialects: tuple[Dialect, ...]) -> str:
     """The types of each priority and dialect, in the order of delivery."""
-    rows = [(priority, dialect.name, _types(dialect, priority)) for priority in PRIORITIES for dialect in dialects]
-    return markdown_table(("priority", "dialect", "types"), [row for row in rows if row[2]])
-
-
-def _types(dialect: Dialect, priority: str) -> str:
-    names = [type_.name for type_ in dialect.types.values() if type_.priority == priority]
-    return ", ".join(f"[{name}](dialects/{dialect.slug}.md#{name.lower()})" for name in names)
+    rows = []
+    for priority in PRIORITIES:
+        for dialect in dialects:
+            names = [type_.name for type_ in dialect.types.values() if type_.priority == priority]
+            links = [f"[{name}](dialects/{dialect.slug}.md#{name.lower()})" for name in names]
+            rows += [(priority, dialect.name, ", ".join(links))] if links else []
+    return markdown_table(("priority", "dialect", "types"), rows)
 
 
 # --- tasks and pipelines ---------------------------------------------------------------------------------------------
 
 
 def task_parts() -> dict[str, str]:
-    rows = [
-        (f"**{name}**", ", ".join(state.goes_to), ", ".join(state.fails_to), _escalation(TASK_STATES, name))
-        for name, state in TASK_STATES.states.items()
-    ]
+    rows = []
+    for name, state in TASK_STATES.states.items():
+        escalation = f"{state.escalates_to} {_after(TASK_STATES, name)}" if state.escalates_to is not None else ""
+        rows.append((f"**{name}**", ", ".join(state.goes_to), ", ".join(state.fails_to), escalation))
     table = markdown_table(("state", "goes to", "fails to", "escalates to"), rows)
     return {"task-states": table, "task-moves": fenced("mermaid", task_diagram(TASK_STATES))}
 
@@ -128,11 +124,6 @@ def task_notes(machine: TaskStateMachine) -> list[str]:
         f"A failure that is reported without a move counts for {machine.working}.",
         f"{' and '.join(ends)} {'is an end' if len(ends) == 1 else 'are ends'}.",
     ]
-
-
-def _escalation(machine: TaskStateMachine, name: str) -> str:
-    state = machine.states[name]
-    return f"{state.escalates_to} {_after(machine, name)}" if state.escalates_to is not None else ""
 
 
 def _after(machine: TaskStateMachine, name: str) -> str:
@@ -165,23 +156,18 @@ def task_diagram(machine: TaskStateMachine) -> str:
 
 def intent_parts() -> dict[str, str]:
     intents = [(f"`{name}`", intent.does) for name, intent in INTENTS.items()]
+    shared: dict[tuple[str, ...], list[str]] = {}  # intents with the same terms share a row
+    for name, intent in INTENTS.items():
+        if intent.terms:
+            shared.setdefault(tuple(intent.terms), []).append(name)
+    terms = [(", ".join(f"`{name}`" for name in names), _terms(INTENTS[names[0]])) for names in shared.values()]
     return {
         "intents": markdown_table(("intent", "a message that"), intents),
-        "terms": _terms_table(),
+        "terms": markdown_table(("intent", "its terms"), terms),
         "trades": markdown_table(
             ("trade", "what such a role does"), [(f"`{name}`", does) for name, does in TRADES.items()]
         ),
     }
-
-
-def _terms_table() -> str:
-    """The terms of each intent; intents with the same terms share a row."""
-    shared: dict[tuple[str, ...], list[str]] = {}
-    for name, intent in INTENTS.items():
-        if intent.terms:
-            shared.setdefault(tuple(intent.terms), []).append(name)
-    rows = [(", ".join(f"`{name}`" for name in names), _terms(INTENTS[names[0]])) for names in shared.values()]
-    return markdown_table(("intent", "its terms"), rows)
 
 
 def _terms(intent: Intent) -> str:

@@ -37,7 +37,7 @@ def authorise_sender(
 
     `as_name` is the agent's name; it does not count where the dialect's field holds a role.
     """
-    claimed = _claim(tree, dialect.wire.sender, dialect)
+    claimed = _claim(tree, dialect.wire.sender)
     sender = as_role or (claimed if dialect.addresses == "roles" else None)
     if as_role is not None and may_sign_for(as_role, claimed, dialect, type_):
         sender, findings = claimed, []
@@ -59,7 +59,7 @@ def authorise_recipient(
 ) -> list[Finding]:
     """Findings on the recipient. Without a role only the message's own recipient field is checked."""
     findings = []
-    named = _claim(tree, dialect.wire.recipient, dialect)
+    named = _claim(tree, dialect.wire.recipient)
     if dialect.addresses == "roles" and named is not None and not may_receive(named, type_):
         findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
     if to_role is not None and not may_receive(to_role, type_):
@@ -104,7 +104,7 @@ def may_receive(role: str, type_: MessageType) -> bool:
     return type_.receivers == ANY or role in type_.receivers or (asks and role == HUMAN)
 
 
-def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:
+def _claim(tree: Tree, field: str | None) -> str | None:
     claimed = tree.get(field) if field else None
     return claimed if isinstance(claimed, str) and not is_blank(claimed) else None
 

@@ -299,17 +299,13 @@ def lane_of(
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
         "return (passed, m) if i.isascii() or i.isprintable() else None",
     ]
-    return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # local names are fastest
+    text = "".join(f"    {line}\n" for line in lines)
+    exec(f"def made(raw, UNSET=UNSET, decode=decode, len=len, type=type):\n{text}", names)  # local names are fastest
+    lane: Lane = names["made"]
+    return lane
 
 
 UNREADABLE = (DecodeError, UnicodeDecodeError, RecursionError)
-
-
-def _made(arguments: str, lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
-    body = "".join(f"    {line}\n" for line in lines)
-    exec(f"def made({arguments}):\n{body}", names)
-    function: Callable[..., Any] = names["made"]
-    return function
 
 
 class _Source:
@@ -462,7 +458,11 @@ class AllowedTypes(NamedTuple):
 
     def lets(self, dialect: Dialect, type_: MessageType) -> bool:
         """Whether a message of this type can have no findings."""
-        return self._is_open_to(type_) and self._is_first_choice(dialect, type_)
+        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX or self.is_nameless:
+            return False  # a valid type may exceed the depth limit; an empty name is always a finding
+        sends = self.as_role is None or may_send(self.as_role, type_)
+        receives = self.to_role is None or may_receive(self.to_role, type_)
+        return sends and receives and self._is_first_choice(dialect, type_)
 
     def claims(self, dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
         """Allowed values of the sender and recipient fields, where they are known in advance."""
@@ -483,14 +483,6 @@ class AllowedTypes(NamedTuple):
     @property
     def is_nameless(self) -> bool:
         return "" in self[1:]
-
-    def _is_open_to(self, type_: MessageType) -> bool:
-        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
-            return False  # a valid type may exceed the depth limit, which guards do not check
-        if self.is_nameless:
-            return False  # an empty name is always a finding
-        sends = self.as_role is None or may_send(self.as_role, type_)
-        return sends and (self.to_role is None or may_receive(self.to_role, type_))
 
     def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
         """Whether detection prefers this dialect, for a type that several dialects have."""
@@ -554,15 +546,16 @@ class FastValidator:
     def _lanes(self, dialects: list[Dialect]) -> "Lane":
         """The validator of one dialect, or of several in most-recently-used order, compiled on first use."""
         if len(dialects) == 1:
-            return self._lane(self._compiled(dialects[0]), _none_passes)
+            return self._lane(self._compiled(dialects[0]), lambda raw: None)  # no other validator: `check` decides
         lanes = [(dialect, self._shared.get(self._depends_on(dialect))) for dialect in dialects]
         lanes.sort(key=lambda pair: pair[1] is None)
 
         def passes(raw: bytes) -> tuple[Any, Any] | None:
             for index, (dialect, lane) in enumerate(lanes):
                 if lane is None:
-                    lane = self._shared_lane(dialect)
-                    lanes[index] = (dialect, lane)
+                    key = self._depends_on(dialect)
+                    lane = self._shared.get(key) or self._lane(self._compiled(dialect), lambda raw: _ELSEWHERE)
+                    lanes[index], self._shared[key] = (dialect, lane), lane
                 answer: tuple[Any, Any] | None = lane(raw)
                 if answer is not _ELSEWHERE:
                     if index:
@@ -576,13 +569,6 @@ class FastValidator:
         """Cache key of this dialect's validator under one policy."""
         two = self._between
         return (dialect.name, two.as_role, two.to_role, *two.signed(dialect), two.is_nameless)
-
-    def _shared_lane(self, dialect: Dialect) -> "Lane":
-        key = self._depends_on(dialect)
-        lane = self._shared.get(key)
-        if lane is None:
-            lane = self._shared[key] = self._lane(self._compiled(dialect), _somewhere_else)
-        return lane
 
     def _compiled(self, dialect: Dialect) -> CompiledDialect:
         return compile_dialect(dialect, self.desk.limits, partial(self._between.claims, dialect))
@@ -598,11 +584,3 @@ class FastValidator:
 
 
 _ELSEWHERE: Any = object()
-
-
-def _somewhere_else(raw: bytes) -> Any:
-    return _ELSEWHERE
-
-
-def _none_passes(raw: bytes) -> None:
-    """No other validator: `check` decides."""

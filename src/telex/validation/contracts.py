@@ -96,18 +96,13 @@ def _odd_text(path: str) -> InvalidPath | None:
 def _odd_name(name: str) -> InvalidPath | None:
     if name[-1] in ". ":
         return InvalidPath("a name in it ends in a dot or a blank, which some systems drop")
-    if "~" in name and _is_short_name(name):
+    base, _, ending = name.partition(".")
+    head, _, number = base.rpartition("~")  # a DOS short name: up to six letters, ~ and a number, then three letters
+    if head and number.isdecimal() and len(base) <= 8 and len(ending) <= 3 and "." not in ending:
         return InvalidPath("it has a short name such as GIT~1, another file's name on some systems")
     if _DEVICE.search(folded(name)) is not None:
         return InvalidPath(f"{name.partition('.')[0]} is a device to Windows, whatever its ending")
     return None
-
-
-def _is_short_name(name: str) -> bool:
-    """A DOS short name: up to six letters, ~ and a number, then up to three letters."""
-    base, _, ending = name.partition(".")
-    head, _, number = base.rpartition("~")
-    return bool(head) and number.isdecimal() and len(base) <= 8 and len(ending) <= 3 and "." not in ending
 
 
 @cache

@@ -97,15 +97,6 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
         set_path(tree, steps, blank_for(wanted))
 
 
-def sections_needed(walk: FieldWalker, tree: Tree, type_rules: TypeRules) -> dict[str, tuple[str, ...]]:
-    """Sections that this message needs beside the headings of its type, and the words that count as each."""
-    return {
-        name: words
-        for name, words, when in type_rules.sections
-        if when is None or (_can_tell(walk, when) and when.holds(tree))
-    }
-
-
 def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:
     if not walk.blanks:
         return True
@@ -141,7 +132,12 @@ def validate(
     fixed = walk.group(tree, dialect.fields_of(type_), ())
     relate(walk, fixed, dialect, type_)
     if body is not None and (type_.sections or type_.body_purpose):
-        walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
+        needed = {  # beside the headings of the type: the words that count as each section
+            name: words
+            for name, words, when in relations_of(dialect, type_).sections
+            if when is None or (_can_tell(walk, when) and when.holds(fixed))
+        }
+        walk.findings += _sections(type_, body, needed)
     return ValidationResult(first_findings(tuple(walk.findings), limits.findings_max), fixed, frozenset(walk.blanks))
 
 
