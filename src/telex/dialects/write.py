@@ -184,7 +184,7 @@ def write_front_matter(fields: Mapping[str, object], body: str) -> str:
 
 def _mapping_lines(fields: Mapping[str, object], indent: str) -> Iterator[str]:
     for name, value in fields.items():
-        key = _key(name)
+        key = _quoted(name) if name.startswith(("---", "...")) else _string(name)  # they would end the document
         head = f"{indent}{key}:" if len(key) <= _SIMPLE_KEY_CHARACTERS_MAX else f"{indent}? {key}\n{indent}:"
         block = _block_lines(value, indent + "  ")
         if block is None:
@@ -213,11 +213,6 @@ def _block_lines(value: object, indent: str) -> Iterator[str] | None:
     return None
 
 
-def _key(name: str) -> str:
-    # At the start of a line, --- and ... end the document.
-    return _string(name) if not name.startswith(("---", "...")) else _quoted(name)
-
-
 def _scalar(value: object) -> str:
     match value:
         case PlainScalar():
@@ -231,7 +226,11 @@ def _scalar(value: object) -> str:
         case int():
             return str(value)
         case float():
-            return _float(value)
+            text = repr(value)
+            if text in ("inf", "-inf", "nan"):
+                return text.replace("inf", ".inf").replace("nan", ".nan")
+            mantissa, e, exponent = text.partition("e")
+            return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"  # YAML 1.1 reads text without the point
         case list():
             return "[]"
         case Mapping():
@@ -245,11 +244,3 @@ def _string(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + re.sub(_ESCAPED, lambda found: _SHORT_ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", text) + '"'
-
-
-def _float(value: float) -> str:
-    text = repr(value)
-    if text in ("inf", "-inf", "nan"):
-        return text.replace("inf", ".inf").replace("nan", ".nan")
-    mantissa, e, exponent = text.partition("e")
-    return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"  # YAML 1.1 reads text without the point

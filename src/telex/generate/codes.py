@@ -304,16 +304,12 @@ def _rule_conditions(code: str) -> list[str]:
     conditions: dict[str, dict[str, list[str]]] = {}
     for dialect, type_, rules in types_with_rule(code):
         for rule in rules:
-            conditions.setdefault(rule.broken_when, {}).setdefault(dialect.name, []).append(type_.name)
+            conditions.setdefault(rule.broken_when, {}).setdefault(dialect.name, []).append(f"`{type_.name}`")
     lines = [
-        f"- `{broken_when}` in {'; '.join(f'{name} {_type_list(types)}' for name, types in places.items())}"
+        f"- `{broken_when}` in {'; '.join(' '.join((name, ', '.join(types))) for name, types in places.items())}"
         for broken_when, places in conditions.items()
     ]
     return ["**Broken when**", "\n".join(lines)] if lines else []
-
-
-def _type_list(types: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in types)
 
 
 def _example_parts(explanation: CheckExplanation | CommandExplanation) -> list[str]:

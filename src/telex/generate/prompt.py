@@ -105,20 +105,16 @@ def _types(dialect: Dialect, views: list[RoleView]) -> tuple[list[str], list[str
 
 
 def _type(dialect: Dialect, role_view: RoleView) -> str:
-    receivers = f" → {'|'.join(_receivers(dialect, role_view))}".removesuffix(" → ")
+    receivers = role_view.receivers
+    recipient = dialect.envelope.get(dialect.wire.recipient or "")
+    if receivers == ANY and (recipient is None or dialect.addresses == "names"):
+        receivers = ()  # any agent may receive it, and the envelope leaves the name open
+    elif receivers == ANY and recipient is not None:
+        receivers = recipient.kind.values if isinstance(recipient.kind, OneOf) else participants(dialect)
     requests = "|".join(answered_by(dialect, role_view.type_))
     answers = f", answers {requests}" if requests else ""
-    return f"{role_view.type_.name}{receivers}{answers}: {_fields(role_view.fields, role_view.type_.fillings)}"
-
-
-def _receivers(dialect: Dialect, role_view: RoleView) -> tuple[str, ...]:
-    """The receivers. Empty if any agent may receive it and the envelope leaves the name open."""
-    if role_view.receivers != ANY:
-        return role_view.receivers
-    recipient = dialect.envelope.get(dialect.wire.recipient or "")
-    if recipient is None or dialect.addresses == "names":
-        return ()
-    return recipient.kind.values if isinstance(recipient.kind, OneOf) else participants(dialect)
+    to = f" → {'|'.join(receivers)}" if receivers else ""
+    return f"{role_view.type_.name}{to}{answers}: {_fields(role_view.fields, role_view.type_.fillings)}"
 
 
 def _is_shared(rule: RemainingRule, views: list[RoleView]) -> bool:

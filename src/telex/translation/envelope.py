@@ -179,18 +179,14 @@ def _name(
         return
     account.carried.append((here.path, there.path))
     account.wired.add(here.path)
-    if said != value and not _is_restorable(account, said, value):
+    by_name = "names" in (account.plan.to.addresses, account.plan.dialect.addresses)
+    is_restorable = isinstance(said, str) and (
+        same_name(said, value) if by_name else counterpart(value, account.plan.to, account.plan.dialect) == said
+    )
+    if said != value and not is_restorable:
         to, is_name = account.plan.to, account.plan.dialect.addresses == "names" != account.plan.to.addresses
         reason = f"{to.name} writes the role, {value}" if is_name else f"{value} is what {to.name} calls it"
         account.narrow(here.path, slot, said, reason)
-
-
-def _is_restorable(account: "LossReport", said: Any, value: str) -> bool:
-    if not isinstance(said, str):
-        return False
-    if account.plan.to.addresses == "names" or account.plan.dialect.addresses == "names":
-        return same_name(said, value)
-    return counterpart(value, account.plan.to, account.plan.dialect) == said
 
 
 def envelope(account: "LossReport") -> None:
@@ -220,7 +216,10 @@ def correlate(account: "LossReport") -> None:
     slot, here, there, alone = account.plan.wires["correlation"]
     said = here.get(account.tree) if here is not None else None
     if there is not None and there.path not in account.written:
-        if here is not None and _is_copied_as_task(account, here, there) and there.fits(said):
+        pairs = zip(account.plan.reads, account.told, strict=True)
+        # One field is task and correlation id, and was copied as the task.
+        is_task = here is not None and any(read.path == here.path and told for read, told in pairs)
+        if is_task and not there.required and there.fits(said):
             account.write(there.path, there.steps, said)
             account.invent(there.path, slot, said, "what it is about stands for the conversation")
             account.thread = said
@@ -238,13 +237,6 @@ def correlate(account: "LossReport") -> None:
         account.invented = [field_change for field_change in account.invented if field_change.path != there.path]
     elif alone:
         account.lose(here.path, slot, said, account.plan.kept)
-
-
-def _is_copied_as_task(account: "LossReport", here: "EnvelopeField", there: "EnvelopeField") -> bool:
-    """Whether one field is task and correlation id and was copied as the task."""
-    if there.required:
-        return False
-    return any(read.path == here.path and told for read, told in zip(account.plan.reads, account.told, strict=True))
 
 
 def _new_correlation(account: "LossReport", there: "EnvelopeField", slot: str) -> None:

@@ -62,14 +62,6 @@ def _first(*slots: str) -> FromSlot:
     return FromSlot(slots, "unknown")
 
 
-def _as_list(value: Any) -> list[Any]:
-    return [value] if isinstance(value, str) else []
-
-
-def _count(value: Any) -> int:
-    return len(value) if isinstance(value, list) else 0
-
-
 def _sections(headings: str) -> tuple[Section, ...]:
     """`Task=task, Failures=failures[]`: headings and their slots, [] for lists."""
     pairs = [heading.strip().split("=") for heading in headings.split(",")]
@@ -101,7 +93,8 @@ VBW_TYPED_ROWS = (
     # Never more than the original grants: the result may be sent on as a contract.
     _typed("plan_contract", "assign", names="task=plan details=objective title=objective constraints=must_haves",
         least={"plan": _COMMON["task"], "objective": (_first("task", "$correlation"), "nothing more is said of it"),
-            "tasks": (OfList("task", _as_list), "the one task that is given"),
+            "tasks": (OfList("task", lambda task: [task] if isinstance(task, str) else []),
+                "the one task that is given"),
             "allowed": ([], "no path is named, so that it opens none")}),
     _typed("contract_close", "close", least="plan"),
     _typed("execution_update", "progress", names="details=evidence", values={"status": STATUS},
@@ -186,7 +179,8 @@ BUILD_FLOW_ROWS = (
         least=_least("task", {"gates/status": ("FAILED", "it is listed as a failure")})),
     _row("ERROR_REPORT", "diagnosis",
         least={"severity": ("ERROR", "nothing is said of how bad it is"),
-            "count": (OfList("evidence", _count), "all that are listed")}),
+            "count": (OfList("evidence", lambda items: len(items) if isinstance(items, list) else 0),
+                "all that are listed")}),
     _row("ESCALATION_REQUEST", "escalate blocked", names="blocker=reason evidence=history attempted=history",
         values={"level": "cto=CTO human=HUMAN lead=CTO senior=CTO"},
         least=_least("task", {"level": ("CTO", "it goes one step up"),

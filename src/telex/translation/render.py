@@ -90,11 +90,6 @@ class LossReport:
         values = [canonical(self.values[number], reads[number].spelt) for number in self.plan.by_slot.get(slot, ())]
         return [value for value in (*means[:1], *values) if isinstance(value, str)]
 
-    def untold(self, slot: str) -> bool:
-        """Whether the original has a value of the slot that was not copied."""
-        numbers = self.plan.by_slot.get(slot, ())
-        return any(self.values[number] is not None and not self.told[number] for number in numbers)
-
     def worth(self, value: Worth, fits: Any = None) -> Any:
         match value:
             case FromSlot(slots, otherwise):
@@ -268,7 +263,8 @@ def _fill(account: LossReport) -> str | None:
     for path, steps, slot, fits, least, plain, inside_of, meant in account.plan.needs:
         if path in written or (inside_of is not None and inside_of(account.result) is None):
             continue
-        if meant is not None and account.untold(meant):
+        numbers = account.plan.by_slot.get(meant, ()) if meant is not None else ()
+        if any(account.values[number] is not None and not account.told[number] for number in numbers):
             return f"{account.plan.becomes.name} has no word for the {meant} of this {account.plan.type.name}."
         if least is UNSAID:
             return f"{account.plan.becomes.name} has to say {slot}, and this {account.plan.type.name} does not."

@@ -177,34 +177,25 @@ class _Fields:
         shape, fields, place = self.shape, self.dialect.fields_of(self.type), "m"
         steps = self.dialect.locate(self.type, name)
         for index, step in enumerate(steps):
-            field = self._field(fields, step)
+            field = fields.get(step.removesuffix("[]"))
+            if field is None or isinstance(field.kind, (schema.Anything, schema.MapOf)):
+                raise _UnusualError
             attribute = shape.attributes[step.removesuffix("[]")]
             place = "p" if place == "m" and step == self.dialect.payload else f"{place}.{attribute}"
             last = index + 1 == len(steps)
             if step.endswith("[]"):
                 if not (field.required or is_present):
                     raise _UnusualError
-                return self._listed(shape, steps[index:], place), False
+                inner, rest = shape.inner.get(step.removesuffix("[]")), steps[index + 1 :]
+                if len(rest) != 1 or inner is None or rest[0] not in inner.attributes:
+                    raise _UnusualError
+                return f"[item.{inner.attributes[rest[0]]} for item in {place}]", False
             if last:
                 return place, not field.required
             if not field.required or not isinstance(field.kind, schema.Group):
                 raise _UnusualError
             shape, fields = shape.inner[step], field.kind.fields
         raise _UnusualError
-
-    @staticmethod
-    def _field(fields: Fields, step: str) -> Field:
-        field = fields.get(step.removesuffix("[]"))
-        if field is None or isinstance(field.kind, (schema.Anything, schema.MapOf)):
-            raise _UnusualError
-        return field
-
-    @staticmethod
-    def _listed(shape: StructLayout, steps: tuple[str, ...], place: str) -> str:
-        inner = shape.inner.get(steps[0].removesuffix("[]"))
-        if len(steps) != 2 or inner is None or steps[1] not in inner.attributes:
-            raise _UnusualError
-        return f"[item.{inner.attributes[steps[1]]} for item in {place}]"
 
 
 def _truth(node: Node, fields: _Fields, name: Name) -> str:

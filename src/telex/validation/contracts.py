@@ -194,18 +194,12 @@ class ContractScope:
         pattern = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
         if pattern is None:
             return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, path=path)
-        return self._allowed_by(pattern.text)
-
-    def _allowed_by(self, pattern: str) -> PathDecision:
-        """Allowed by the contract itself or by a later grant."""
-        plan, name = self.plan, short(self.plan.id)
         assert plan.words is not None
-        if pattern in plan.words.allowed:
-            why = f"plan {name} allows {short(pattern)}"
-        else:
-            by = next(grant.by for grant in plan.grants if pattern in grant.patterns and not grant.override)
-            why = f"{by} widened plan {name} by {short(pattern)}"
-        return PathDecision(None, why, plan, pattern)
+        why = f"plan {short(plan.id)} allows {short(pattern.text)}"
+        if pattern.text not in plan.words.allowed:  # by a later grant
+            by = next(grant.by for grant in plan.grants if pattern.text in grant.patterns and not grant.override)
+            why = f"{by} widened plan {short(plan.id)} by {short(pattern.text)}"
+        return PathDecision(None, why, plan, pattern.text)
 
 
 def judge_all(
