@@ -1,13 +1,11 @@
 """Text helpers: JSON paths, escaping for terminals, digests, and suggestions of a correct spelling."""
 
 import json
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 ROOT = "$"
 KEY_CHARACTERS_MAX = 128  # a path repeats its keys in every finding below them
-_SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 def join(path: str, key: str | int) -> str:
@@ -15,7 +13,8 @@ def join(path: str, key: str | int) -> str:
         return f"{path}[{key}]"
     if len(key) > KEY_CHARACTERS_MAX:
         key = key[: KEY_CHARACTERS_MAX - 1] + "…"
-    return f"{path}.{key}" if _SIMPLE.match(key) else f"{path}[{json.dumps(key)}]"
+    is_simple = key.isascii() and key[:1] != "-" and key.replace("-", "_").isidentifier()
+    return f"{path}.{key}" if is_simple else f"{path}[{json.dumps(key)}]"
 
 
 def path_of(*keys: str | int) -> str:
