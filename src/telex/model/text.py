@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 ROOT = "$"
 KEY_CHARACTERS_MAX = 128  # a path repeats its keys in every finding below them
@@ -45,22 +46,27 @@ def replace_surrogates(text: str | None) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-try:
-    from _blake2 import blake2b
-except ImportError:  # another Python than CPython
-    from hashlib import blake2b
-
 DIGEST_BYTES = 16
 
 
+@cache
+def _blake2b() -> Any:
+    """The hash function, imported on first use: a check needs none."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:  # another Python than CPython
+        from hashlib import blake2b
+    return blake2b
+
+
 def digest_of(raw: bytes) -> bytes:
-    digest: bytes = blake2b(raw, digest_size=DIGEST_BYTES).digest()
+    digest: bytes = _blake2b()(raw, digest_size=DIGEST_BYTES).digest()
     return digest
 
 
 def number_of(name: str) -> int:
     """A signed 64-bit hash of a name, for an index; compare the name as well."""
-    digest: bytes = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest: bytes = _blake2b()(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 
