@@ -122,12 +122,9 @@ VBW_TYPED_ROWS = (
 
 
 _PROGRESS = _row(
-    "dev_progress",
-    "progress",
-    values={"status": STATUS},
-    least="commit plan status task",
+    "dev_progress", "progress", values={"status": STATUS}, least="commit plan status task",
     remedies={"complete-without-commit": {"commit": "unknown"}},
-)
+)  # fmt: skip
 _BLOCKER = _row("dev_blocker", "blocked", least="plan task")
 _QA = _row("qa_result", "verdict", values={"result": RESULT}, least="tier total")
 _FAULT = _row(

@@ -81,17 +81,9 @@ def _type(
     if name.endswith("_RESPONSE"):
         rules = (*rules, RESPONSE_WITHOUT_REPLY_TO)
     return MessageType(
-        name=name,
-        purpose=purpose,
-        senders=ANY,
-        receivers=ANY,
-        priority=priority,
-        fields=required,
-        example=whole,
-        rules=rules,
-        reply=reply,
-        semantics=action,
-    )
+        name=name, purpose=purpose, senders=ANY, receivers=ANY, priority=priority, fields=required, example=whole,
+        rules=rules, reply=reply, semantics=action,
+    )  # fmt: skip
 
 
 TASK_ASSIGNMENT = _type(

@@ -149,34 +149,25 @@ REPORTED = {"artifact": "artifact", "committed": "committed"}
 
 def _critical_within(total: str) -> HardRule:
     return HardRule(
-        code="critical-exceeds-findings",
-        broken_when=f"critical > {total}",
-        path="critical",
-        say=f"Count again: every critical finding is also one of {total}.",
-        expected=f"at most {total}",
-    )
+        code="critical-exceeds-findings", broken_when=f"critical > {total}", path="critical",
+        say=f"Count again: every critical finding is also one of {total}.", expected=f"at most {total}",
+    )  # fmt: skip
 
 
 def _critical_but(*results: str) -> HardRule:
     passed = " or ".join(results)
     return HardRule(
-        code="critical-but-passed",
-        broken_when=f"critical > 0 and result in {list(results)}",
-        path="result",
-        say=f"Look again: {passed} with a critical finding is rarely meant.",
-        severity="warning",
+        code="critical-but-passed", broken_when=f"critical > 0 and result in {list(results)}", path="result",
+        say=f"Look again: {passed} with a critical finding is rarely meant.", severity="warning",
         expected=f"no {passed} while critical is above 0",
-    )
+    )  # fmt: skip
 
 
 def _one_step(role: str, above: str) -> HardRule:
     return HardRule(
-        code="escalation-skips-a-step",
-        broken_when=f"from == '{role}' and to != '{above}'",
-        path="to",
-        say=f"Send it to {above}: an escalation from {role} goes exactly one step up.",
-        expected=above,
-    )
+        code="escalation-skips-a-step", broken_when=f"from == '{role}' and to != '{above}'", path="to",
+        say=f"Send it to {above}: an escalation from {role} goes exactly one step up.", expected=above,
+    )  # fmt: skip
 
 
 ARCHITECTURE_DESIGN = MessageType(

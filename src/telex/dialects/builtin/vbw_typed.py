@@ -371,24 +371,17 @@ _STOPPED = SHUTDOWN_RESPONSE._replace(
     semantics=action("stopped", "request=request_id approved status=final_status pending=pending_work", ABOUT),
 )  # fmt: skip
 
+_BLOCKER_BY_DEBUGGER = HardRule(
+    code="debugger-sends-blocker", broken_when="author_role == 'debugger'", path="author_role", severity="warning",
+    say="Send a debugger_report: a blocker is reported by dev or docs.", expected="dev or docs",
+)  # fmt: skip
 _TYPES = {**VBW_TYPED.types} | {
     type_.name: type_
     for type_ in (
         PLAN_CONTRACT._replace(receivers=(*PLAN_CONTRACT.receivers, QA_AUTHOR)),
         CONTRACT_CLOSE._replace(receivers=(*CONTRACT_CLOSE.receivers, QA_AUTHOR)),
         _extended(EXECUTION_UPDATE, _ISSUES, pre_existing_issues=[_ISSUE]),
-        _BLOCKER._replace(
-            rules=(
-                HardRule(
-                    code="debugger-sends-blocker",
-                    broken_when="author_role == 'debugger'",
-                    path="author_role",
-                    say="Send a debugger_report: a blocker is reported by dev or docs.",
-                    severity="warning",
-                    expected="dev or docs",
-                ),
-            )
-        ),
+        _BLOCKER._replace(rules=(_BLOCKER_BY_DEBUGGER,)),
         _VERDICT._replace(
             rules=(
                 *QA_VERDICT.rules,
