@@ -288,18 +288,13 @@ def _call(function: str, arguments: list[Callable[[Any], Any]]) -> Callable[[Any
 
 def compile_for_tree(node: Node, dialect: Dialect, type_: MessageType) -> Callable[[Tree], Any]:
     """The rule as a function of a parsed message; timestamps are compared as times."""
-    return compile_rule(node, lambda name: _getter(dialect, type_, name))
+    fields = dialect.fields_of(type_)
 
+    def resolve(name: str) -> Getter:
+        steps = dialect.locate(type_, name)
+        getter, field = get_path(steps), kind_at(fields, steps)
+        if field is None or not isinstance(field.kind, Timestamp):
+            return getter
+        return lambda tree: parse_timestamp(text).at if isinstance(text := getter(tree), str) else None
 
-def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
-    steps = dialect.locate(type_, name)
-    getter = get_path(steps)
-    field = kind_at(dialect.fields_of(type_), steps)
-    if field is None or not isinstance(field.kind, Timestamp):
-        return getter
-
-    def moment(tree: Any) -> Any:
-        written = getter(tree)
-        return parse_timestamp(written).at if isinstance(written, str) else None
-
-    return moment
+    return compile_rule(node, resolve)

@@ -209,17 +209,14 @@ def typed(tree: Tree, fields: Fields) -> Tree:
         if isinstance(value, PlainScalar):
             if value == "" and field is not None:
                 continue  # a field without a value
-            value = _typed(value, field.kind if field is not None else None) if value else None
+            kind = field.kind if field is not None else None
+            if isinstance(kind, Boolean):
+                value = TRUTH.get(value, value)
+            elif value == "":
+                value = None
+            elif isinstance(kind, (Integer, Number)):
+                value = number(value, value)
         elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
             value = typed(value, field.kind.fields)
         values[name] = value
     return values
-
-
-def _typed(text: PlainScalar, kind: Kind | None) -> Any:
-    match kind:
-        case Integer() | Number():
-            return number(text, text)
-        case Boolean():
-            return TRUTH.get(text, text)
-    return text

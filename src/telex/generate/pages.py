@@ -89,18 +89,17 @@ def _roles(dialect: Dialect) -> list[str]:
         named = f" It names {', '.join(roles)}." if roles else ""
         return ["## Who may send what", f"Every agent may send and receive every type.{named}"]
     chain = ", ".join(f"{role} → {above}" for role, above in dialect.chain.items())
-    rows = [(f"[{type_.name}](#{type_.name.lower()})", *(_move(type_, role) for role in roles)) for type_ in types]
+    rows = []
+    for type_ in types:
+        marks = [("S", type_.senders), ("R", type_.receivers)]
+        cells = [" ".join(mark for mark, allowed in marks if allowed == ANY or role in allowed) for role in roles]
+        rows.append((f"[{type_.name}](#{type_.name.lower()})", *cells))
     return [
         "## Who may send what",
         "S: the role may send it. R: it may receive it.",
         markdown_table(("type", *roles), rows),
         *([f"Who escalates to whom: {chain}."] if chain else []),
     ]
-
-
-def _move(type_: MessageType, role: str) -> str:
-    marks = (("S", type_.senders), ("R", type_.receivers))
-    return " ".join(mark for mark, roles in marks if roles == ANY or role in roles)
 
 
 # --- one type ------------------------------------------------------------------------------------------------------

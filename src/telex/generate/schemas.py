@@ -353,20 +353,17 @@ def _sends(dialect: Dialect, inboxes: list[str]) -> dict[str, Any]:
                 operations[f"{_label(sender)}-tells-{_label(receiver)}"] = _operation("send", receiver, plain)
             for type_ in types:
                 if type_.reply is not None:
-                    request = _operation("send", receiver, [type_]) | _reply(dialect, sender, type_.reply)
+                    # The reply arrives in the inbox of the role that sent the request, or in any inbox.
+                    receivers = dialect.types[type_.reply].receivers if type_.reply in dialect.types else ()
+                    inbox = next((role for role in (sender, EVERYONE) if role in receivers), None)
+                    reply = {} if inbox is None else {"reply": _references(inbox, [type_.reply])}
+                    request = _operation("send", receiver, [type_]) | reply
                     operations[f"{_label(sender)}-asks-{_label(receiver)}-{type_.name}"] = request
     return operations
 
 
 def _operation(action: str, role: str, types: list[MessageType]) -> dict[str, Any]:
     return {"action": action, **_references(role, [type_.name for type_ in types])}
-
-
-def _reply(dialect: Dialect, asker: str, reply: str) -> dict[str, Any]:
-    """The reply arrives in the inbox of the role that sent the request, or in any inbox."""
-    receivers = dialect.types[reply].receivers if reply in dialect.types else ()
-    inbox = next((role for role in (asker, EVERYONE) if role in receivers), None)
-    return {} if inbox is None else {"reply": _references(inbox, [reply])}
 
 
 def _references(role: str, types: list[str]) -> dict[str, Any]:

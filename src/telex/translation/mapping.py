@@ -128,8 +128,14 @@ def fits(kind: Kind) -> Test:
         case MapOf(item):
             inner = fits(item)
             return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
-        case Group(fields):
-            return _group({name: (field.required, fits(field.kind)) for name, field in fields.items()})
+        case Group(inside):
+            needed = frozenset(name for name, field in inside.items() if field.required)
+            tests = {name: fits(field.kind) for name, field in inside.items()}
+            return lambda value: (
+                isinstance(value, dict)
+                and needed <= value.keys()
+                and all(name not in tests or tests[name](inner) for name, inner in value.items())
+            )
         case Anything():
             return lambda value: True
 
@@ -145,17 +151,6 @@ def _integer(low: float | None, high: float | None) -> Test:
     least = LIMITS.integer_min if low is None else low
     most = LIMITS.integer_max if high is None else high
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _group(fields: Mapping[str, tuple[bool, Test]]) -> Test:
-    needed = frozenset(name for name, (required, _) in fields.items() if required)
-
-    def fit(value: Any) -> bool:
-        if not isinstance(value, dict) or not needed <= value.keys():
-            return False
-        return all(name not in fields or fields[name][1](inner) for name, inner in value.items())
-
-    return fit
 
 
 NOTHING: Mapping[str, Any] = {}

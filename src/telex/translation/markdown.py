@@ -91,26 +91,22 @@ Facts = list[tuple[str, Any]]  # each with its label
 
 def render(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader, body: str | None = None) -> str:
     """The message as markdown. `body` is the text under front matter."""
+    whom = "everybody" if header.recipient == EVERYONE else _named(header.recipient, header.recipient_role)
+    title = f"# {on_one_line(type_.name)} from {_named(header.sender, header.sender_role)}"
+    title += f" to {whom}" if whom else ""
     facts = _facts(tree, dialect, type_, header)
     long = [(label, value) for label, value in facts if isinstance(value, str) and _is_long(value)]
     short = [fact for fact in facts if fact not in long]
     if body is not None and body.strip():
         long.append(("body", body))
     blocks = [
-        [_title(type_, header)],
+        [title[:-1] + "\\#" if title.endswith("#") else title],  # a trailing # would close the heading
         [on_one_line(type_.purpose)],
         [line for label, value in short for line in _fact(label, value, 0)],
         *([f"{label}:", *_text(value, "")] for label, value in long),
         reply_lines(tree, dialect, type_, header),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-
-def _title(type_: MessageType, header: MessageHeader) -> str:
-    whom = "everybody" if header.recipient == EVERYONE else _named(header.recipient, header.recipient_role)
-    title = f"# {on_one_line(type_.name)} from {_named(header.sender, header.sender_role)}"
-    title += f" to {whom}" if whom else ""
-    return title[:-1] + "\\#" if title.endswith("#") else title  # a trailing # would close the heading
 
 
 def _named(name: str | None, role: str | None) -> str:

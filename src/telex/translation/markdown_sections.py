@@ -28,7 +28,10 @@ class ParsedBody(NamedTuple):
 def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = ()) -> tuple[str, list[str]]:
     """A body with these values and every heading of the type; and the headings without a value."""
     main = values.get(spec.main)
-    text = _pages(main) if spec.pages and main is not None else main
+    text = main
+    if spec.pages and main is not None:
+        is_unnamed = len(main) == 1 and "name" not in main[0]
+        text = str(main[0]["text"]) if is_unnamed else _pages(main)
     if text is not None and values.keys() == {spec.main} and _stands_alone(spec, text, main, headings):
         return str(text), []
     sections = [section for section in spec.sections if section.slot in values]
@@ -139,9 +142,7 @@ def _read(section: Section, text: str) -> Any:
     return [item.replace("\n  ", "\n") for item in text.removeprefix("- ").split("\n- ")]
 
 
-def _pages(pages: Any) -> str:
-    if len(pages) == 1 and "name" not in pages[0]:
-        return str(pages[0]["text"])
+def _pages(pages: list[dict[str, str]]) -> str:
     return _GAP.join(f"### {page['name']}\n{_HASH.sub(_BACKSLASHED, page['text'])}" for page in pages)
 
 
@@ -152,8 +153,7 @@ def _paged(text: str) -> list[dict[str, str]]:
         for one in text.removeprefix("### ").split(f"{_GAP}### "):
             name, _, inside = one.partition("\n")
             found.append({"name": name, "text": _ESCAPED_HASH.sub(r"\1", inside)})
-        written = _GAP.join(f"### {page['name']}\n{_HASH.sub(_BACKSLASHED, page['text'])}" for page in found)
-        if written == text:
+        if _pages(found) == text:
             return found
     return [{"text": text}]
 

@@ -276,10 +276,11 @@ class PatternSet:
             return False
         elif isinstance(names[1], str):
             index, key = self._by_name, names[1]
-        elif (ending := _ending(names[1])) is not None:
+        else:  # `*.py` without another dot
+            start, ending = names[1] if len(names[1]) == 2 else ("", "")
+            if start != "" or not isinstance(ending, str) or ending.rfind(".") != 0 or len(ending) == 1:
+                return False
             index, key = self._by_ending, ending
-        else:
-            return False
         known = index.get(key)
         if known is None or (known.below_only and not pattern.below_only):  # the one that covers more
             index[key] = pattern
@@ -320,13 +321,6 @@ class PatternSet:
             if all(text in path for text in texts) and covers(pattern, given):  # few patterns have all texts
                 return pattern
         return None
-
-
-def _ending(name: Name) -> str | None:
-    """`.py` of `*.py`, if it has no other dot."""
-    if isinstance(name, str) or len(name) != 2 or name[0] != "" or not isinstance(name[1], str):
-        return None
-    return name[1] if name[1].startswith(".") and name[1].count(".") == 1 and len(name[1]) > 1 else None
 
 
 @lru_cache(maxsize=256)

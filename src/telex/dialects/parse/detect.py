@@ -13,7 +13,6 @@ from telex.dialects.schema import (
     TYPE,
     Anything,
     Dialect,
-    Field,
     Fields,
     Group,
     MapOf,
@@ -45,10 +44,11 @@ def laid_out(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, li
         findings.append(Finding("wrong-type", path_of(payload), say, expected="an object", found="text"))
         tree = tree | {payload: inner}
     required = [name for name, field in type_.fields.items() if field.required]
+    objects = [name for name, field in type_.fields.items() if isinstance(field.kind, (Group, MapOf, Anything))]
     boxes = [
         name
         for name, value in tree.items()
-        if name not in dialect.envelope and isinstance(value, dict) and not _takes_object(type_.fields.get(name))
+        if name not in dialect.envelope and isinstance(value, dict) and name not in objects
         if sum(inner in value for inner in required) * 2 >= max(len(required), 1)
     ]
     if payload not in tree and len(boxes) == 1:
@@ -66,10 +66,6 @@ def laid_out(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, li
             rest = {name: value for name, value in tree.items() if name not in names}
             tree = rest | {payload: {**inside, **{name: tree[name] for name in names}}}
     return tree, findings
-
-
-def _takes_object(field: Field | None) -> bool:
-    return field is not None and isinstance(field.kind, (Group, MapOf, Anything))
 
 
 def object_in_text(value: Any) -> Tree | None:

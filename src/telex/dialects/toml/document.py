@@ -319,15 +319,13 @@ def meant_or_choices(word: str, choices: Collection[str]) -> str:
 
 def dotted(path: Path) -> str:
     """The path as a dotted TOML key; list positions count from 0."""
-    steps = [f"[{step}]" if isinstance(step, int) else f".{_key(step)}" for step in path]
-    return "".join(steps).removeprefix(".")
-
-
-def _key(key: str) -> str:
-    if _BARE_KEY.match(key):
-        return key
-    short = key if len(key) <= 64 else key[:63] + "…"
-    return json.dumps(short, ensure_ascii=not short.isprintable())
+    text = ""
+    for step in path:
+        if isinstance(step, str) and not _BARE_KEY.match(step):
+            short = step if len(step) <= 64 else step[:63] + "…"
+            step = json.dumps(short, ensure_ascii=not short.isprintable())
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
 
 
 def show(flaw: TomlProblem) -> str:
