@@ -134,12 +134,26 @@ class MappingPlan(NamedTuple):
     places: Mapping[str, Slot]  # of the result, by the action's field names
     known: KnownFields
     order: tuple[str, ...]  # of the result's fields
-    threaded_first: bool  # the correlation id has a field of its own
     at_home: tuple[bool, ...]  # for each read
-    no_place: str  # reason why a field is lost
-    kept: str  # reason why an envelope field is
     strays: str | None  # path of what the translation back cannot restore
     version: str | None  # field of the result with the dialect's version
+
+    @property
+    def no_place(self) -> str:
+        """Reason why a field is lost."""
+        return f"{self.spoken.type} has no place for it"
+
+    @property
+    def kept(self) -> str:
+        """Reason why a field of the envelope is lost."""
+        return f"{self.to.name} does not write it; the bus keeps it"
+
+    @property
+    def threaded_first(self) -> bool:
+        """Whether the original's field holds only a correlation id, or the result needs one in any case."""
+        thread = self.wires["correlation"]
+        is_sure = thread.alone or thread.there is None or thread.there.required
+        return self.to.wire.correlation in self.to.envelope and is_sure
 
 
 TYPE_PATH = path_of(TYPE)
@@ -173,9 +187,6 @@ def make(
     is_stated = version_field is not None and fits(version_field.kind)(to.stated_version)
     version = to.wire.version if is_stated else None
     needs, groups = _needs(to, becomes, theirs, spoken, version=version, reason=f"{row.type} says nothing of it")
-    thread = wires["correlation"]
-    # The original's field holds only a correlation id, or the result needs a value in any case.
-    is_sure = thread.alone or thread.there is None or thread.there.required
     rules = [rule for rule in (*to.rules, *becomes.rules) if rule.severity == "refusal"]
     known = [slot.steps for slot in ours if not slot.in_body]
     known += [wire.here.steps for wire in wires.values() if wire.here is not None]
@@ -185,9 +196,7 @@ def make(
         strays = TYPE_PATH
     elif row not in home:
         strays = next((slot.path for slot in ours if slot.slot in row.when), TYPE_PATH)
-    meant = tuple(
-        (number, slot, values[0]) for slot, values in spoken.means.items() for number in by_slot.get(slot, ())
-    )
+    means = spoken.means.items()
     return MappingPlan(
         dialect=dialect,
         type=type_,
@@ -199,7 +208,7 @@ def make(
         by_slot=by_slot,
         carries=_carries(ours, theirs, row, spoken, index=index, taken=taken),
         constants=tuple(constants),
-        meant=meant,
+        meant=tuple((number, slot, values[0]) for slot, values in means for number in by_slot.get(slot, ())),
         needs=needs,
         groups=groups,
         wires=wires,
@@ -207,10 +216,7 @@ def make(
         places={slot.name: slot for slot in reversed(theirs)},
         known=_inside((), known),
         order=tuple(to.fields_of(becomes)),
-        threaded_first=to.wire.correlation in to.envelope and is_sure,
         at_home=tuple(read.at_home for read in reads),
-        no_place=f"{spoken.type} has no place for it",
-        kept=f"{to.name} does not write it; the bus keeps it",
         strays=strays,
         version=version,
     )

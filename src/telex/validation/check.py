@@ -169,14 +169,7 @@ def check(
     unsigned = _sign(tree, dialect, type_, authorised, as_role=as_role, as_name=as_name)
     if len(unsigned) < len(authorised):  # with another sender the message may break a rule
         unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
-    own_findings = validated.findings
-    if desk.unknown_fields == "refusal":
-        say = "Take it out: it is not a field of this type."
-        own_findings = tuple(
-            finding._replace(severity="refusal", say=say) if finding.code == "field-unknown" else finding
-            for finding in own_findings
-        )
-    findings = (*reading.findings, *own_findings, *authorised)
+    findings = (*reading.findings, *_with_unknown_refused(validated.findings, desk), *authorised)
     fixable = reading.detection.certain and not refusals(unsigned)
     verdict = _verdict(reading, desk, findings, validated, fixable=fixable)
     meant = {
@@ -294,4 +287,15 @@ def _verdict(
         skeleton=skeleton,
         body=reading.body,
         text=reading.text,
+    )
+
+
+def _with_unknown_refused(findings: tuple[Finding, ...], desk: CheckPolicy) -> tuple[Finding, ...]:
+    """The findings; unknown fields are refusals if the team wants that."""
+    if desk.unknown_fields != "refusal":
+        return findings
+    say = "Take it out: it is not a field of this type."
+    return tuple(
+        finding._replace(severity="refusal", say=say) if finding.code == "field-unknown" else finding
+        for finding in findings
     )
