@@ -13,7 +13,7 @@ from bench.samples import messages
 from telex.dialects import schema
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.rule_language import compile_rule, parse
 from telex.dialects.schema import get_path

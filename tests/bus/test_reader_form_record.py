@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from telex.bus.render import rendering_for
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.model.message import Lease
 from telex.ports.bus import Receipt

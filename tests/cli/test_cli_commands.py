@@ -9,9 +9,9 @@ import pytest
 from telex.dialects.registry import BUILT_IN, VERSIONS
 from telex.dialects.schema import Dialect, MessageType
 from telex.generate.codes import code_page, explanations
-from telex.generate.json_schema import type_schema
 from telex.generate.pages import dialect_page
 from telex.generate.prompt import prompt, tokens_estimated
+from telex.generate.schemas import type_schema
 from telex.validation.check import CheckPolicy, check
 from tests.cli.cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Ran, Run, process, put, run, terminal
 from tests.proofs import proves

@@ -8,7 +8,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import ANY, Dialect
-from telex.generate.translation_tables import distinct, matrix
+from telex.generate.tables import distinct, matrix
 from telex.trace.text import cells
 from telex.translation.envelope import counterpart
 from telex.translation.mapping_tables import pairs

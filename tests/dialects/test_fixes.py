@@ -225,7 +225,7 @@ def test_a_type_of_another_dialect_in_an_envelope_is_told_at_its_type() -> None:
 
 
 @proves("common/fixes/names")
-@pytest.mark.parametrize("key", ["kind", "message_type", "event"])
+@pytest.mark.parametrize("key", ["kind", "message_type", "event", "Type"])
 def test_a_type_under_another_key_is_renamed(key: str) -> None:
     answer = checked({key if name == "type" else name: value for name, value in PROGRESS.items()})
     assert (said(answer), answer.fixed) == ({("field-missing", "$.type")}, PROGRESS)
@@ -270,13 +270,6 @@ def test_two_names_for_one_field_must_agree() -> None:
 def test_a_message_in_a_tools_envelope_is_taken_out(box: Tree) -> None:
     answer = checked(box)
     assert (answer.valid, answer.type, said(answer)) == (True, "dev_progress", {("wrapper-removed", "$")})
-
-
-def test_the_case_of_the_word_type_is_fixed() -> None:
-    other = {("Type" if name == "type" else name): value for name, value in PROGRESS.items()}
-    answer = checked(other)
-    assert said(answer) == {("field-missing", "$.type")}
-    assert answer.fixed == PROGRESS
 
 
 def test_a_type_in_the_form_of_another_dialect_is_told_its_form() -> None:

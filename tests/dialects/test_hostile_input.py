@@ -9,8 +9,7 @@ import pytest
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_COMPANY, VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import by_name
 from telex.dialects.write import write

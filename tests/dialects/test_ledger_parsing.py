@@ -95,34 +95,24 @@ def test_a_json_value_that_is_no_object_is_kept_as_plain_text_with_a_warning(tex
 
 @pytest.mark.parametrize("text", [JSON, FRONT_MATTER], ids=["json", "front matter"])
 @pytest.mark.parametrize(
-    "wrapped, codes",
-    [
+    "wrapped, codes", [
         pytest.param("{}", [], id="bare"),
         pytest.param("\n\n{}\n\n", [], id="blank lines"),
         pytest.param("```json\n{}\n```", ["fence-removed"], marks=proves("common/reading/fence"), id="fence"),
         pytest.param("~~~\n{}\n~~~\n", ["fence-removed"], marks=proves("common/reading/fence"), id="tildes"),
         pytest.param("Here it is:\n\n{}", ["prose-removed"], marks=proves("common/reading/prose"), id="prose before"),
-        pytest.param(
-            "Here it is:\n\n```\n{}\n```\nAll right?",
-            ["fence-removed", "prose-removed"],
-            marks=proves("common/reading/fence", "common/reading/prose"),
-            id="fence in prose",
-        ),
+        pytest.param("Here it is:\n\n```\n{}\n```\nAll right?", ["fence-removed", "prose-removed"],
+            marks=proves("common/reading/fence", "common/reading/prose"), id="fence in prose"),
         pytest.param("\ufeff{}", ["byte-order-mark"], marks=proves("common/reading/bom"), id="byte order mark"),
-        pytest.param(
-            TAG + "{}</teammate-message>", ["wrapper-removed"], marks=proves("common/reading/wrapper"), id="tag"
-        ),
-        pytest.param(
-            "<message>\n{}\n</message>\n", ["wrapper-removed"], marks=proves("common/reading/wrapper"), id="own tag"
-        ),
-        pytest.param(
-            "\ufeff" + TAG + "Done.\n\n```json\n{}\n```\n</teammate-message>",
+        pytest.param(TAG + "{}</teammate-message>", ["wrapper-removed"], marks=proves("common/reading/wrapper"),
+            id="tag"),
+        pytest.param("<message>\n{}\n</message>\n", ["wrapper-removed"], marks=proves("common/reading/wrapper"),
+            id="own tag"),
+        pytest.param("\ufeff" + TAG + "Done.\n\n```json\n{}\n```\n</teammate-message>",
             ["byte-order-mark", "wrapper-removed", "fence-removed", "prose-removed"],
-            marks=proves("common/reading/wrapper", "common/severity/note"),
-            id="all of it",
-        ),
+            marks=proves("common/reading/wrapper", "common/severity/note"), id="all of it"),
     ],
-)
+)  # fmt: skip
 def test_wrapping_is_taken_off_and_said(wrapped: str, codes: list[str], text: str) -> None:
     checked = check(wrapped.replace("{}", text, 1).encode())
     assert (checked.valid, checked.tree) == (True, TREES[text])

@@ -47,22 +47,18 @@ def test_front_matter_that_is_never_closed_is_told_as_such() -> None:
 
 
 @pytest.mark.parametrize(
-    "front, code, path",
-    [
-        pytest.param(
-            f"{REQUEST} \nx: !!python/object:os.system y", "yaml-tag", "$.x", marks=proves("signal-md/yaml/no-tags")
-        ),
+    "front, code, path", [
+        pytest.param(f"{REQUEST} \nx: !!python/object:os.system y", "yaml-tag", "$.x",
+            marks=proves("signal-md/yaml/no-tags")),
         pytest.param(f"{REQUEST}\nx: !!str y", "yaml-tag", "$.x", marks=proves("signal-md/yaml/no-tags")),
         pytest.param(f"{REQUEST}\nx: &a y", "yaml-anchor", "$.x", marks=proves("signal-md/yaml/no-anchors")),
         pytest.param(f"{REQUEST}\nx: *a", "yaml-alias", "$.x", marks=proves("signal-md/yaml/no-aliases")),
-        pytest.param(
-            f"{REQUEST}\ntopic: again", "duplicate-key", "$.topic", marks=proves("signal-md/yaml/no-duplicate-keys")
-        ),
-        pytest.param(
-            f"{REQUEST}\nx:\n  y: 1\n  y: 2", "duplicate-key", "$.x.y", marks=proves("signal-md/yaml/no-duplicate-keys")
-        ),
+        pytest.param(f"{REQUEST}\ntopic: again", "duplicate-key", "$.topic",
+            marks=proves("signal-md/yaml/no-duplicate-keys")),
+        pytest.param(f"{REQUEST}\nx:\n  y: 1\n  y: 2", "duplicate-key", "$.x.y",
+            marks=proves("signal-md/yaml/no-duplicate-keys")),
     ],
-)
+)  # fmt: skip
 def test_what_front_matter_may_not_hold_is_refused_where_it_stands(front: str, code: str, path: str) -> None:
     checked = read(front)
     assert not checked.valid
@@ -179,33 +175,23 @@ def test_an_enum_in_another_case_is_refused_and_fixed(written: str) -> None:
 # What each type's body is asked to contain, and a body that follows the page without a heading that it does not name.
 BODIES = {
     "worker_submission": (["## Result", "## Self-Assessment"], "## Result\nDone.\n\n## Self-Assessment\nAC1 is met.\n"),
-    "review_verdict": (
-        ["## Findings", "## AC Coverage"],
-        "MODERATE\n- Two names say too little.\n\nAC1: met.\n\nFine.\n",
-    ),
+    "review_verdict": (["## Findings", "## AC Coverage"],
+        "MODERATE\n- Two names say too little.\n\nAC1: met.\n\nFine.\n"),
     "audit_verdict": (["## Runtime"], "CLEAN\n\n## Runtime\n31 tested, 31 passed.\n"),
-    "triage_result": (
-        ["## Triage", "## Research Questions"],
-        "## Triage\nTier 2.\n\nResearch questions:\n1. Which one?\n",
-    ),
+    "triage_result": (["## Triage", "## Research Questions"],
+        "## Triage\nTier 2.\n\nResearch questions:\n1. Which one?\n"),
     "plan_result": ([], "Three waves.\n"),
-    "research_result": (
-        ["## Answer", "## Verified Facts"],
-        "**Answer:** the second.\n\n**Verified facts:** docs/mail.md\n",
-    ),
-    "task_assignment": (
-        ["## Acceptance Criteria", "## Context", "## Files"],
-        "Add it.\n\nAcceptance criteria:\n- AC1\n\nContext: none.\n\nFiles to modify: src/a.py\n",
-    ),
+    "research_result": (["## Answer", "## Verified Facts"],
+        "**Answer:** the second.\n\n**Verified facts:** docs/mail.md\n"),
+    "task_assignment": (["## Acceptance Criteria", "## Context", "## Files"],
+        "Add it.\n\nAcceptance criteria:\n- AC1\n\nContext: none.\n\nFiles to modify: src/a.py\n"),
     "revision_request": (["## From the reviewer"], "### Auditor\n- A token is logged.\n"),
     "approval": ([], ""),
     "triage_request": ([], "Let people reset their password.\n"),
     "architecture_request": (["## Research Context"], "No research needed — proceed.\n"),
-    "research_request": (
-        ["## Why it matters", "## Where to look"],
-        "Which service can send templates? It gates the second wave. See docs/mail.md.\n",
-    ),
-}
+    "research_request": (["## Why it matters", "## Where to look"],
+        "Which service can send templates? It gates the second wave. See docs/mail.md.\n"),
+}  # fmt: skip
 COUNTED = {"moderate_count": 2}  # so that there are findings to list
 
 

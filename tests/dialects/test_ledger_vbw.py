@@ -49,21 +49,17 @@ def test_a_type_with_a_slip_in_it_is_refused_and_the_nearest_is_offered() -> Non
 
 
 @pytest.mark.parametrize(
-    "field, values",
-    [
+    "field, values", [
         pytest.param("phase", [0, 1, 10_000], marks=proves("vbw-typed/envelope/phase")),
         pytest.param("task", ["", "1-1-T3"], marks=proves("vbw-typed/envelope/task")),
-        pytest.param(
-            "timestamp",
-            ["2026-02-12T10:00:00Z", "2026-02-12T10:00+02:00"],
-            marks=proves("vbw-typed/envelope/timestamp"),
-        ),
+        pytest.param("timestamp", ["2026-02-12T10:00:00Z", "2026-02-12T10:00+02:00"],
+            marks=proves("vbw-typed/envelope/timestamp")),
         pytest.param("schema_version", ["2.0"], marks=proves("vbw-typed/envelope/schema_version")),
         pytest.param("confidence", ["high", "medium", "low"], marks=proves("vbw-typed/envelope/confidence")),
         pytest.param("author_role", ["dev", "docs"], marks=proves("vbw-typed/envelope/author_role")),
         pytest.param("target_role", ["lead"], marks=proves("vbw-typed/envelope/target_role")),
     ],
-)
+)  # fmt: skip
 def test_an_envelope_field_takes_its_values_without_a_word(field: str, values: list[Any]) -> None:
     for value in values:
         assert typed(**{field: value}).findings == (), value

@@ -1,9 +1,10 @@
-"""Is a wrong declaration told everything that is wrong with it, each with its file and line, in no time?"""
+"""Problems of a dialect file: each is reported with its file and line, and no text takes long."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.dialects.toml.document import NESTING_MAX, line_of, scan
 from telex.dialects.toml.loader import FILE_BYTES_MAX, LoadedDialect, declare, show
 from tests.dialects.test_toml_dialects import BASE, HEAD, TRAIN, TYPE, findings, good
 
@@ -47,12 +48,8 @@ FLAWS: dict[str, tuple[str, str, str, str]] = {
     "wire to a payload's field": ('id = "id"', 'correlation = "title" #!', "wire.correlation", "no field 'title'"),
     "wire to a field of the wrong kind": ('timestamp = "at"', 'timestamp = "id" #!', "wire.timestamp", "datetime"),
     "wire to a name with a dot": ('[wire]\nid = "id"', '"a.b" = "string"\n[wire]\nid = "a.b" #!', "wire.id", "rename"),
-    "a number with a fraction": (
-        "max = 50 }",
-        "max = 5.5 } #!",
-        "types.ask.fields.builds.max",
-        "an integer, found 5.5",
-    ),
+    "a number with a fraction": ("max = 50 }", "max = 5.5 } #!", "types.ask.fields.builds.max",
+        "an integer, found 5.5"),
     "an unknown wire": ('id = "id"', 'ids = "id" #!', "wire.ids", "did you mean id?"),
     "a chain with an unknown role": ('dev = "lead"', 'dv = "lead" #!', "chain.dv", "dev"),
     "a chain to an unknown role": ('dev = "lead"', 'dev = "laed" #!', "chain.dev", "did you mean lead?"),
@@ -65,20 +62,12 @@ FLAWS: dict[str, tuple[str, str, str, str]] = {
     "no sender at all": ('senders = ["lead"]', "senders = [] #!", "types.answer.senders", "at least one"),
     "all and one": ('senders = ["lead"]', 'senders = ["lead", "*"] #!', "types.answer.senders[1]", "alone"),
     "a sender twice": ('senders = ["lead"]', 'senders = ["lead", "lead"] #!', "types.answer.senders[1]", "twice"),
-    "an unknown priority": (
-        'priority = "VALIDATION"',
-        'priority = "VALIDATON" #!',
-        "types.ask.priority",
-        "mean VALIDATION?",
-    ),
+    "an unknown priority": ('priority = "VALIDATION"', 'priority = "VALIDATON" #!', "types.ask.priority",
+        "mean VALIDATION?"),
     "a reply to nobody": ('reply = "answer"', 'reply = "anwser" #!', "types.ask.reply", "mean answer?"),
     "sections in JSON": ('priority = "VALIDATION"', 'sections = ["A"] #!', "types.ask.sections", "front-matter"),
-    "a field called type": (
-        'title = "string"',
-        'title = "string"\ntype = "string?" #!',
-        "types.ask.fields.type",
-        "type",
-    ),
+    "a field called type": ('title = "string"', 'title = "string"\ntype = "string?" #!', "types.ask.fields.type",
+        "type"),
     "a type of field there is not": ('sure = "boolean"', 'sure = "boolaen" #!', "types.ask.fields.sure", "boolean"),
     "a field that is a number": ('sure = "boolean"', "sure = 3 #!", "types.ask.fields.sure", "found 3"),
     "an enum with no values": ('sure = "boolean"', 'sure = "enum" #!', "types.ask.fields.sure", "values"),
@@ -94,18 +83,10 @@ FLAWS: dict[str, tuple[str, str, str, str]] = {
     "a list of nothing": ('"list", of = "string", ', '"list", ', "types.ask.fields.failed.of", "missing"),
     "an item that is optional": ('"list", of = "string"', '"list", of = "string?"', "types.ask.fields.failed.of", "?"),
     "a ? in braces": ('type = "list"', 'type = "list?"', "types.ask.fields.failed.type", "required = false"),
-    "required that is text": (
-        "required = false }\nm",
-        'required = "no" } #!\nm',
-        "types.ask.fields.failed.required",
-        "no",
-    ),
-    "a field inside an object": (
-        'passed = "integer"',
-        'passed = "int"',
-        "types.ask.fields.checks.fields.passed",
-        "int",
-    ),
+    "required that is text": ("required = false }\nm", 'required = "no" } #!\nm', "types.ask.fields.failed.required",
+        "no"),
+    "a field inside an object": ('passed = "integer"', 'passed = "int"', "types.ask.fields.checks.fields.passed",
+        "int"),
     "a control character": ('title = "string"', '"a\\u0007" = "string?" #!', 'types.ask.fields."a\\u0007"', "control"),
     "a name too long": ('title = "string"', f'{"x" * 65} = "string?" #!', "types.ask.fields", "64"),
     "a name with a quote": ('title = "string"', "'a\"' = 'string?' #!", "types.ask.fields", "quote"),
@@ -120,14 +101,10 @@ FLAWS: dict[str, tuple[str, str, str, str]] = {
     "an example with an unknown field": ("sure = true", "sre = true #!", "types.ask.example.body.sre", "sure"),
     "an example with a wrong value": ("builds = 2", "builds = 51 #!", "types.ask.example.body.builds", "50"),
     "an example with a wrong word": ('dict = "go"\nb', 'dict = "ok" #!\nb', "types.ask.example.body.verdict", "no-go"),
-    "an example with a blank": (
-        'title = "Ready"',
-        'title = "<fill: text>" #!',
-        "types.ask.example.body.title",
-        "blank",
-    ),
+    "an example with a blank": ('title = "Ready"', 'title = "<fill: text>" #!', "types.ask.example.body.title",
+        "blank"),
     "an example that breaks a rule": ("sure = true", 'sure = true\nfailed = ["x"]', "types.ask.example", "go-with"),
-}
+}  # fmt: skip
 
 
 def test_a_role_fits_in_the_field_that_names_it() -> None:
@@ -303,3 +280,74 @@ def test_no_value_in_the_wrong_place_makes_it_crash(text: str, line: int, junk: 
     for type_ in declared.dialect.types.values() if declared.dialect else ():
         assert declared.dialect
         assert findings(declared.dialect, type_.name, type_.example) == []
+
+
+PAGE = '''# [no.header]
+a."b.c" = 1
+text = """
+[no.header]
+x = 1
+""" # [x]
+'q' = [ # ]
+  { in = "]" },
+]
+[ t . u ]
+"\\u00e9" = { x = 1 }
+[[list]]
+k = """a"""
+[[list]]
+[list.inner]
+k = "\\"] # ["
+last = 1'''
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_every_pair_and_table_is_found_on_its_line(end: str) -> None:
+    assert scan(PAGE.replace("\n", end)).lines == {
+        (): 1,
+        ("a",): 2,
+        ("a", "b.c"): 2,
+        ("text",): 3,
+        ("q",): 7,
+        ("q", 0): 8,
+        ("t",): 10,
+        ("t", "u"): 10,
+        ("t", "u", "é"): 11,
+        ("list",): 12,
+        ("list", 0): 12,
+        ("list", 0, "k"): 13,
+        ("list", 1): 14,
+        ("list", 1, "inner"): 15,
+        ("list", 1, "inner", "k"): 16,
+        ("list", 1, "inner", "last"): 17,
+    }
+
+
+@given(st.text() | st.text("""a1 .,="'[]{}#\\\n"""))
+def test_any_text_at_all_is_scanned_without_a_crash(text: str) -> None:
+    scan(text)
+
+
+def test_a_table_that_comes_after_one_inside_it_is_on_its_own_line() -> None:
+    lines = scan("[a.b]\n\n[a]\nc = 1\n").lines
+    assert lines == {(): 1, ("a",): 3, ("a", "b"): 1, ("a", "c"): 4}
+
+
+def test_a_table_within_a_list_of_tables_belongs_to_the_last_one() -> None:
+    lines = scan("[[a]]\n[[a]]\n[a.b]\nc = 1\n").lines
+    assert lines[("a", 1, "b", "c")] == 4
+
+
+def test_a_key_that_is_missing_is_on_the_line_of_the_table_it_should_be_in() -> None:
+    lines = scan("x = 1\n[a]\nb = 2\n").lines
+    assert (line_of(lines, ("a", "c", "d")), line_of(lines, ("z",))) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 100_000 + "a = 1", "a = " + "[" * 100_000, "a = " + "{a=" * 100_000, "[" + "a." * 100_000 + "a]"],
+    ids=["dotted key", "lists", "inline tables", "header"],
+)
+def test_nesting_that_would_choke_a_reader_is_told_with_its_line(text: str) -> None:
+    assert scan("\n\n" + text).too_deep == 3
+    assert NESTING_MAX < 100

@@ -182,19 +182,13 @@ def test_a_flat_shutdown_is_held_to_its_fields_and_roles(tree: dict[str, Any], p
 
 @proves("vbw-typed/2.1/flat-shutdown", "common/control-frames/shutdown_request")
 @pytest.mark.parametrize(
-    "frame",
-    [
+    "frame", [
         {"type": "shutdown_request", "request_id": "s@dev", "from": "team-lead", "reason": "all done"},
-        {
-            "type": "shutdown_request",
-            "requestId": "s@dev",
-            "from": "team-lead",
-            "reason": "all done",
-            "timestamp": "now",
-        },
+        {"type": "shutdown_request", "requestId": "s@dev", "from": "team-lead", "reason": "all done",
+            "timestamp": "now"},
         {"type": "shutdown_response", "request_id": "s@dev", "approve": True},
     ],
-)
+)  # fmt: skip
 def test_a_control_frame_of_a_coding_tool_is_none(frame: dict[str, Any]) -> None:
     assert (read(frame).outcome, codes(read(frame))) == ("control", [("control-frame", "$")])
 

@@ -11,12 +11,11 @@ from jsonschema import Draft7Validator
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_COMPANY, VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import Dialect
-from telex.generate.asyncapi import asyncapi
+from telex.generate.schemas import asyncapi
 from tests.dialects.user_dialect import OWN
 
 every_dialect = pytest.mark.parametrize("dialect", [*BUILT_IN, PLAIN, OWN], ids=lambda dialect: dialect.name)

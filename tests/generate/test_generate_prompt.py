@@ -10,14 +10,13 @@ from jsonschema import Draft202012Validator
 from telex.dialects import schema
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_COMPANY, VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.rule_language import Node, compile_rule, parse
 from telex.dialects.schema import Dialect, Fields, Kind, MessageType, walk_kinds
-from telex.generate.json_schema import type_schema
 from telex.generate.prompt import prompt, tokens_estimated
+from telex.generate.schemas import type_schema
 from telex.generate.type_view import simplified, written
 from telex.validation.authorization import may_send
 from telex.validation.check import CheckPolicy, check

@@ -21,7 +21,7 @@ from telex.dialects.schema import (
     fields,
     one_of,
 )
-from telex.generate.json_schema import type_schema
+from telex.generate.schemas import type_schema
 from telex.validation.rules import validate
 from tests.dialects.user_dialect import OWN
 

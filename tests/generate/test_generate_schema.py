@@ -10,7 +10,7 @@ from jsonschema import Draft7Validator, Draft202012Validator
 
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import Dialect, Field, Fields, MessageType, OneOf, walk_kinds
-from telex.generate.json_schema import dialect_schema, message_schema, type_schema
+from telex.generate.schemas import dialect_schema, message_schema, type_schema
 from telex.model.finding import refusals
 from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.rules import validate
@@ -130,11 +130,8 @@ BROKEN = {
     "pass-with-failures by list": ("vbw-handoff", "qa_result", {"result": "PASS", "checks.failed": 0}),
     "pass-with-failed-tests": ("vbw-company", "qa_code_result", {"tests.failed": 1}),
     "escalation-skips-a-step": ("vbw-company", "escalation", {"to": "architect"}),
-    "passed-with-failed-gate": (
-        "build-flow",
-        "QUALITY_REPORT",
-        {"payload.status": "PASSED", "payload.failureCount": 0},
-    ),
+    "passed-with-failed-gate": ("build-flow", "QUALITY_REPORT",
+        {"payload.status": "PASSED", "payload.failureCount": 0}),
     "broadcast-to-one": ("build-flow", "DOC_QUERY", {"broadcast": True}),
     "gates-not-passed": ("build-flow", "COMMIT_REQUEST", {"payload.metadata.qualityGatesPassed": False}),
     "critical-means-fail": ("signal-md", "review_verdict", {"critical_count": 1}),
@@ -146,7 +143,7 @@ BROKEN = {
     "an integer beyond 64 bits": ("vbw-typed", "execution_update", {"phase": 2**63}),
     "an id that is empty": ("vbw-typed", "execution_update", {"id": ""}),
     "a time that is none": ("vbw-typed", "execution_update", {"timestamp": "yesterday"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("dialect_name, type_name, changes", BROKEN.values(), ids=BROKEN)

@@ -183,90 +183,30 @@ GATES = [{"name": "lint", "status": "PASSED"}, {"name": "tests", "status": "FAIL
 ERROR = {"timestamp": "2026-02-12T10:00:00Z", "message": "timed out"}
 
 RULES = [
-    Rule(
-        "QUALITY_REPORT",
-        "passed-with-failed-gate",
-        "$.payload.status",
-        "refusal",
-        broken=[
-            {"status": "PASSED", "gates": GATES, "failureCount": 0},
-            {"status": "PASSED", "gates": GATES[:1], "failureCount": 1},
-        ],
-        kept=[
-            {"status": "PASSED", "gates": [*GATES[:1], {"name": "e2e", "status": "SKIPPED"}], "failureCount": 0},
-            {"status": "PASSED", "gates": [], "failureCount": 0},
-            {"status": "FAILED", "gates": GATES, "failureCount": 1},
-        ],
-    ),
-    Rule(
-        "STATUS_UPDATE",
-        "broadcast-to-one",
-        "$.to",
-        "refusal",
-        broken=[{"broadcast": True, "to": "cto"}],
-        kept=[{"broadcast": True, "to": "*"}, {"broadcast": False, "to": "cto"}, {"to": "cto"}],
-    ),
-    Rule(
-        "ERROR_REPORT",
-        "count-below-errors",
-        "$.payload.count",
-        "refusal",
+    Rule("QUALITY_REPORT", "passed-with-failed-gate", "$.payload.status", "refusal",
+        broken=[{"status": "PASSED", "gates": GATES, "failureCount": 0},
+            {"status": "PASSED", "gates": GATES[:1], "failureCount": 1}],
+        kept=[{"status": "PASSED", "gates": [*GATES[:1], {"name": "e2e", "status": "SKIPPED"}], "failureCount": 0},
+            {"status": "PASSED", "gates": [], "failureCount": 0}, {"status": "FAILED", "gates": GATES,
+            "failureCount": 1}]),
+    Rule("STATUS_UPDATE", "broadcast-to-one", "$.to", "refusal", broken=[{"broadcast": True, "to": "cto"}],
+        kept=[{"broadcast": True, "to": "*"}, {"broadcast": False, "to": "cto"}, {"to": "cto"}]),
+    Rule("ERROR_REPORT", "count-below-errors", "$.payload.count", "refusal",
         broken=[{"count": 1, "errors": [ERROR, ERROR]}, {"count": 0, "errors": [ERROR]}],
-        kept=[{"count": 2, "errors": [ERROR, ERROR]}, {"count": 9, "errors": [ERROR]}, {"count": 0, "errors": []}],
-    ),
-    Rule(
-        "COMMIT_REQUEST",
-        "gates-not-passed",
-        "$.payload.metadata.qualityGatesPassed",
-        "refusal",
-        broken=[{"metadata.qualityGatesPassed": False}],
-        kept=[{"metadata.qualityGatesPassed": True}],
-    ),
-    Rule(
-        "VALIDATION_RESPONSE",
-        "conditional-without-conditions",
-        "$.payload.conditions",
-        "warning",
+        kept=[{"count": 2, "errors": [ERROR, ERROR]}, {"count": 9, "errors": [ERROR]}, {"count": 0, "errors": []}]),
+    Rule("COMMIT_REQUEST", "gates-not-passed", "$.payload.metadata.qualityGatesPassed", "refusal",
+        broken=[{"metadata.qualityGatesPassed": False}], kept=[{"metadata.qualityGatesPassed": True}]),
+    Rule("VALIDATION_RESPONSE", "conditional-without-conditions", "$.payload.conditions", "warning",
         broken=[{"decision": "CONDITIONAL", "conditions": ABSENT}, {"decision": "CONDITIONAL", "conditions": []}],
-        kept=[{"decision": "CONDITIONAL", "conditions": ["a test"]}, {"decision": "APPROVED", "conditions": ABSENT}],
-    ),
-    Rule(
-        "STATUS_UPDATE",
-        "blocked-without-blockers",
-        "$.payload.blockers",
-        "warning",
+        kept=[{"decision": "CONDITIONAL", "conditions": ["a test"]}, {"decision": "APPROVED", "conditions": ABSENT}]),
+    Rule("STATUS_UPDATE", "blocked-without-blockers", "$.payload.blockers", "warning",
         broken=[{"status": "BLOCKED", "blockers": ABSENT}, {"status": "BLOCKED", "blockers": []}],
-        kept=[{"status": "BLOCKED", "blockers": ["no key"]}, {"status": "FAILED", "blockers": ABSENT}],
-    ),
-    Rule(
-        "STATUS_UPDATE",
-        "star-without-broadcast",
-        "$.broadcast",
-        "warning",
-        broken=[{"to": "*"}, {"to": "*", "broadcast": False}],
-        kept=[{"to": "*", "broadcast": True}, {"to": "cto"}],
-    ),
-    *(
-        Rule(
-            type_,
-            "response-without-reply-to",
-            "$.replyTo",
-            "warning",
-            broken=[{"replyTo": ABSENT}],
-            kept=[{"replyTo": "msg-1"}],
-        )
-        for type_ in ("VALIDATION_RESPONSE", "DOC_RESPONSE")
-    ),
-    *(
-        Rule(
-            row.type,
-            "correlation-differs",
-            "$.correlationId",
-            "warning",
-            broken=[{"correlationId": "t-1", "taskId": "t-2"}],
-            kept=[{"correlationId": "t-1", "taskId": "t-1"}, {"correlationId": "t-1", "taskId": "T-1"}],
-        )
-        for row in BUILD_FLOW.rows
-        if "taskId" in row.fields or "taskId?" in row.fields
-    ),
-]
+        kept=[{"status": "BLOCKED", "blockers": ["no key"]}, {"status": "FAILED", "blockers": ABSENT}]),
+    Rule("STATUS_UPDATE", "star-without-broadcast", "$.broadcast", "warning",
+        broken=[{"to": "*"}, {"to": "*", "broadcast": False}], kept=[{"to": "*", "broadcast": True}, {"to": "cto"}]),
+        *(Rule(type_, "response-without-reply-to", "$.replyTo", "warning", broken=[{"replyTo": ABSENT}],
+            kept=[{"replyTo": "msg-1"}]) for type_ in ("VALIDATION_RESPONSE", "DOC_RESPONSE")),
+        *(Rule(row.type, "correlation-differs", "$.correlationId", "warning", broken=[{"correlationId": "t-1",
+            "taskId": "t-2"}], kept=[{"correlationId": "t-1", "taskId": "t-1"}, {"correlationId": "t-1",
+            "taskId": "T-1"}]) for row in BUILD_FLOW.rows if "taskId" in row.fields or "taskId?" in row.fields),
+]  # fmt: skip

@@ -127,80 +127,32 @@ PASSES = ("pass", "pass_with_notes")
 GRAVE: list[dict[str, Any]] = [{"security_findings.critical": 1}, {"build_status": "fail"}, {"test_status": "fail"}]
 
 RULES = [
-    Rule(
-        "review_verdict",
-        "critical-means-fail",
-        "$.signal",
-        "refusal",
+    Rule("review_verdict", "critical-means-fail", "$.signal", "refusal",
         broken=[{"signal": signal, "critical_count": 1} for signal in PASSES],
-        kept=[{"signal": "fail", "critical_count": 1}, *({"signal": signal, "critical_count": 0} for signal in PASSES)],
-    ),
-    Rule(
-        "audit_verdict",
-        "audit-means-fail",
-        "$.signal",
-        "refusal",
+        kept=[{"signal": "fail", "critical_count": 1},
+            *({"signal": signal, "critical_count": 0} for signal in PASSES)]),
+    Rule("audit_verdict", "audit-means-fail", "$.signal", "refusal",
         broken=[{"signal": signal, **grave} for signal in PASSES for grave in GRAVE],
-        kept=[{"signal": "fail", **grave} for grave in GRAVE]
-        + [
-            {"signal": "pass_with_notes", "security_findings.high": 9},
-            {"signal": "pass", "build_status": "skipped", "test_status": "partial", "typecheck_status": "fail"},
-        ],
-    ),
-    Rule(
-        "audit_verdict",
-        "high-needs-notes",
-        "$.signal",
-        "warning",
+        kept=[{"signal": "fail", **grave} for grave in GRAVE] + [{"signal": "pass_with_notes",
+            "security_findings.high": 9}, {"signal": "pass", "build_status": "skipped", "test_status": "partial",
+            "typecheck_status": "fail"}]),
+    Rule("audit_verdict", "high-needs-notes", "$.signal", "warning",
         broken=[{"signal": "pass", "security_findings.high": 1}],
-        kept=[
-            {"signal": "pass", "security_findings.high": 0, "security_findings.medium": 3},
+        kept=[{"signal": "pass", "security_findings.high": 0, "security_findings.medium": 3},
             {"signal": "pass_with_notes", "security_findings.high": 1},
-            {"signal": "fail", "security_findings.high": 1},
-        ],
-    ),
-    Rule(
-        "triage_result",
-        "research-count-mismatch",
-        "$.research_count",
-        "refusal",
-        broken=[
-            {"research_needed": True, "research_count": ABSENT},
-            {"research_needed": True, "research_count": 0},
-            {"research_needed": False, "research_count": 3},
-        ],
-        kept=[
-            {"research_needed": True, "research_count": 1},
-            {"research_needed": True, "research_count": 3},
-            {"research_needed": False, "research_count": ABSENT},
-        ],
-    ),
-    Rule(
-        "revision_request",
-        "iteration-beyond-max",
-        "$.iteration",
-        "refusal",
+            {"signal": "fail", "security_findings.high": 1}]),
+    Rule("triage_result", "research-count-mismatch", "$.research_count", "refusal",
+        broken=[{"research_needed": True, "research_count": ABSENT}, {"research_needed": True, "research_count": 0},
+            {"research_needed": False, "research_count": 3}],
+        kept=[{"research_needed": True, "research_count": 1}, {"research_needed": True, "research_count": 3},
+            {"research_needed": False, "research_count": ABSENT}]),
+    Rule("revision_request", "iteration-beyond-max", "$.iteration", "refusal",
         broken=[{"iteration": 6, "max_iterations": ABSENT}, {"iteration": 3, "max_iterations": 2}],
-        kept=[
-            {"iteration": 5, "max_iterations": ABSENT},
-            {"iteration": 2, "max_iterations": 2},
-            {"iteration": 6, "max_iterations": 7},
-        ],
-    ),
-    Rule(
-        "revision_request",
-        "fix-severity-differs",
-        "$.fix_severity",
-        "warning",
-        broken=[
-            {"iteration": at, "max_iterations": 5, "fix_severity": said}
-            for at, wrong in ((1, "critical"), (3, "critical"), (4, "all"), (5, "all"))
-            for said in (wrong, "critical+moderate")
-        ],
-        kept=[
-            {"iteration": at, "max_iterations": 5, "fix_severity": said}
-            for at, right in ((1, "all"), (2, "all"), (3, "all"), (4, "critical"), (5, "critical"))
-            for said in (right, ABSENT)
-        ],
-    ),
-]
+        kept=[{"iteration": 5, "max_iterations": ABSENT}, {"iteration": 2, "max_iterations": 2},
+            {"iteration": 6, "max_iterations": 7}]),
+    Rule("revision_request", "fix-severity-differs", "$.fix_severity", "warning",
+        broken=[{"iteration": at, "max_iterations": 5, "fix_severity": said} for at, wrong in ((1, "critical"),
+            (3, "critical"), (4, "all"), (5, "all")) for said in (wrong, "critical+moderate")],
+        kept=[{"iteration": at, "max_iterations": 5, "fix_severity": said} for at, right in ((1, "all"), (2, "all"),
+            (3, "all"), (4, "critical"), (5, "critical")) for said in (right, ABSENT)]),
+]  # fmt: skip

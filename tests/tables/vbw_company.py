@@ -154,14 +154,9 @@ def critical_but_passed(type_: str, count: str, passing: str, failing: str) -> R
 
 RULES = [
     complete_without_commit("dev_progress", "$.commit"),
-    Rule(
-        "escalation",
-        "escalation-skips-a-step",
-        "$.to",
-        "refusal",
+    Rule("escalation", "escalation-skips-a-step", "$.to", "refusal",
         broken=[{"from": role, "to": to} for role, above in CHAIN.items() for to in (*CHAIN, "human") if to != above],
-        kept=[{"from": role, "to": above} for role, above in CHAIN.items()],
-    ),
+        kept=[{"from": role, "to": above} for role, above in CHAIN.items()]),
     critical_within("code_review_result", "findings_count"),
     critical_within("qa_code_result", "findings_count"),
     critical_within("security_audit", "findings"),
@@ -170,16 +165,8 @@ RULES = [
     critical_but_passed("security_audit", "findings", "PASS WARN", "FAIL"),
     pass_with_failures("qa_result", "$.result"),
     more_checks_than_there_are("qa_result", "$.checks.total", "warning"),
-    Rule(
-        "qa_code_result",
-        "pass-with-failed-tests",
-        "$.result",
-        "refusal",
+    Rule("qa_code_result", "pass-with-failed-tests", "$.result", "refusal",
         broken=[{"result": "PASS", "tests.failed": 1}],
-        kept=[
-            {"result": "PASS", "tests.failed": 0},
-            {"result": "FAIL", "tests.failed": 1},
-            {"result": "PARTIAL", "tests.failed": 1},
-        ],
-    ),
-]
+        kept=[{"result": "PASS", "tests.failed": 0}, {"result": "FAIL", "tests.failed": 1},
+            {"result": "PARTIAL", "tests.failed": 1}]),
+]  # fmt: skip

@@ -60,19 +60,12 @@ VBW_HANDOFF = Table(
 
 RULES = [
     complete_without_commit("dev_progress", "$.commit"),
-    Rule(
-        "debugger_report",
-        "fix-without-evidence",
-        "$.recommended_fix",
-        "warning",
+    Rule("debugger_report", "fix-without-evidence", "$.recommended_fix", "warning",
         broken=[{"confidence": "low", "recommended_fix": "Hold a lock"}],
-        kept=[
-            {"confidence": "low", "recommended_fix": "Insufficient evidence"},
+        kept=[{"confidence": "low", "recommended_fix": "Insufficient evidence"},
             {"confidence": "low", "recommended_fix": "insufficient evidence."},
             {"confidence": "medium", "recommended_fix": "Hold a lock"},
-            {"confidence": "high", "recommended_fix": "Hold a lock"},
-        ],
-    ),
+            {"confidence": "high", "recommended_fix": "Hold a lock"}]),
     pass_with_failures("qa_result", "$.result"),
     more_checks_than_there_are("qa_result", "$.checks.total", "warning"),
-]
+]  # fmt: skip

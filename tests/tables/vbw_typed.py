@@ -129,31 +129,13 @@ RULES = [
     more_checks_than_there_are("qa_verdict", "$.payload.checks.total", "refusal"),
     pass_with_failures("qa_verdict", "$.payload.result"),
     complete_without_commit("execution_update", "$.payload.commit"),
-    Rule(
-        "plan_contract",
-        "path-allowed-and-forbidden",
-        "$.payload.forbidden_paths",
-        "warning",
+    Rule("plan_contract", "path-allowed-and-forbidden", "$.payload.forbidden_paths", "warning",
         broken=[{"allowed_paths": ["a", "b"], "forbidden_paths": ["c", "b"]}],
-        kept=[
-            {"allowed_paths": ["a", "b"], "forbidden_paths": ["c"]},
-            {"allowed_paths": ["a"], "forbidden_paths": []},
-            {"allowed_paths": [], "forbidden_paths": ABSENT},
-        ],
-    ),
-    Rule(
-        "approval_request",
-        "deadline-in-past",
-        "$.payload.deadline",
-        "warning",
-        broken=[
-            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T09:59:59Z"},
-            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T11:00:00+02:00"},
-        ],
-        kept=[
-            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T10:00:00Z"},
-            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T09:00:00-02:00"},
-            {"deadline": ABSENT},
-        ],
-    ),
-]
+        kept=[{"allowed_paths": ["a", "b"], "forbidden_paths": ["c"]}, {"allowed_paths": ["a"], "forbidden_paths": []},
+            {"allowed_paths": [], "forbidden_paths": ABSENT}]),
+    Rule("approval_request", "deadline-in-past", "$.payload.deadline", "warning",
+        broken=[{"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T09:59:59Z"},
+            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T11:00:00+02:00"}],
+        kept=[{"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T10:00:00Z"},
+            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T09:00:00-02:00"}, {"deadline": ABSENT}]),
+]  # fmt: skip

@@ -130,13 +130,8 @@ SIGNAL_MD_1_1 = SIGNAL_MD._replace(
 )
 HIGH = {"security_findings.high": 1}
 SIGNAL_MD_1_1_RULES = [
-    Rule(
-        "audit_verdict",
-        "audit-means-fail",
-        "$.signal",
-        "refusal",
+    Rule("audit_verdict", "audit-means-fail", "$.signal", "refusal",
         broken=[{"signal": signal, **grave} for signal in PASSES for grave in (*GRAVE, HIGH)],
-        kept=[{"signal": "fail", **grave} for grave in (*GRAVE, HIGH)]
-        + [{"signal": "pass", "security_findings.medium": 3}],
-    )
-]
+        kept=[{"signal": "fail", **grave} for grave in (*GRAVE, HIGH)] + [{"signal": "pass",
+            "security_findings.medium": 3}]),
+]  # fmt: skip

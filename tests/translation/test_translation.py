@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_COMPANY, VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Boolean, Dialect, OneOf, kind_at
 from telex.translation import mapping_tables as mappings
-from telex.translation.envelope import INSTEAD, TRADES, counterpart, trades_of
+from telex.translation.envelope import INSTEAD, counterpart
 from telex.translation.mapping import TypeMapping
 from telex.translation.translate import MessageHeader, NoCounterpart, Translation, header_of, translate
 from tests.dialects.arbitrary import VALUES
@@ -214,9 +213,9 @@ def test_a_row_speaks_of_what_there_is(dialect: Dialect, row: TypeMapping) -> No
 @proves("translation/roles")
 @pytest.mark.parametrize("one", BUILT_IN, ids=lambda one: one.name)
 def test_a_role_has_one_counterpart_in_each_dialect_or_none(one: Dialect) -> None:
-    assert set(trades_of(one)) == set(one.roles) - {"qa-author"}  # whose like no other dialect has
+    assert set(one.trades) == set(one.roles) - {"qa-author"}  # whose like no other dialect has
     assert set(INSTEAD) | {trade for also in INSTEAD.values() for trade in also} <= {
-        trade for roles in TRADES.values() for trade in roles.values()
+        trade for dialect in BUILT_IN for trade in dialect.trades.values()
     }
     for to in BUILT_IN:
         for role in one.roles:

@@ -21,13 +21,11 @@ from tests.translation.translation_kit import Sent
 WRITTEN = Path(__file__).parent / "translations.jsonl"
 # What a type's own example leaves out and the row is about.
 MORE: dict[str, dict[str, Any]] = {
-    "build-flow/STATUS_UPDATE/blocked": {
-        "blockers": ["The session table is not there yet", "The mail service is down"],
-        "details": "Plan 1-1 committed",
-    },
+    "build-flow/STATUS_UPDATE/blocked": {"blockers": ["The session table is not there yet", "The mail service is down"],
+        "details": "Plan 1-1 committed"},
     "build-flow/VALIDATION_RESPONSE/answer": {"suggestions": ["src/mail/"]},
     "signal-md/worker_submission/blocked": {"qa_check": "fail"},
-}
+}  # fmt: skip
 BODIES = {
     "blocked": "The session table is not there yet.\n",
     "escalate": "The design assumes no server-side state.\n",

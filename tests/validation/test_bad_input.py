@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_HANDOFF
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
 from telex.validation import fields as field_walker

@@ -70,22 +70,18 @@ def test_the_example_of_every_type_passes_without_a_word(dialect: Dialect, type_
 
 
 @pytest.mark.parametrize(
-    "written, code, severity",
-    [
-        *(
-            pytest.param(at, "timestamp-impossible", "refusal", marks=proves("common/timestamp/impossible"))
-            for at in ("2026-13-01T10:00:00Z", "2026-02-30T10:00:00Z", "2026-02-12T25:00:00Z", "2026-02-12T10:61:00Z")
-        ),
-        pytest.param(
-            "2026-02-12T10:00:00", "timestamp-without-zone", "warning", marks=proves("common/timestamp/without-zone")
-        ),
+    "written, code, severity", [
+            *(pytest.param(at, "timestamp-impossible", "refusal",
+                marks=proves("common/timestamp/impossible")) for at in ("2026-13-01T10:00:00Z", "2026-02-30T10:00:00Z",
+                "2026-02-12T25:00:00Z", "2026-02-12T10:61:00Z")),
+        pytest.param("2026-02-12T10:00:00", "timestamp-without-zone", "warning",
+            marks=proves("common/timestamp/without-zone")),
         pytest.param("2026-02-12", "timestamp-without-time", "warning", marks=proves("common/timestamp/without-time")),
         pytest.param("12.02.2026", "timestamp-malformed", "refusal", marks=proves("vbw-typed/envelope/timestamp")),
-        pytest.param(
-            "٢٠٢٦-02-12T10:00:00Z", "timestamp-malformed", "refusal", marks=proves("vbw-typed/envelope/timestamp")
-        ),
+        pytest.param("٢٠٢٦-02-12T10:00:00Z", "timestamp-malformed", "refusal",
+            marks=proves("vbw-typed/envelope/timestamp")),
     ],
-)
+)  # fmt: skip
 def test_a_moment_that_is_not_whole_is_told(written: str, code: str, severity: str) -> None:
     checked = typed(VERDICT | {"timestamp": written})
     assert [(f.code, f.path, f.severity) for f in checked.findings] == [(code, "$.timestamp", severity)]
@@ -168,14 +164,9 @@ BROKEN_IN_MANY_PLACES = {
     "timestamp": "2026-02-30T10:00:00Z",
     "schema_version": "2.0",
     "confidance": "high",
-    "payload": {
-        "tier": "deepest",
-        "result": "PASS",
-        "checks": {"passed": "18", "failed": 2},
-        "failures": [],
-        "recommendations": ["fix it", {"a": 1}],
-    },
-}
+    "payload": {"tier": "deepest", "result": "PASS", "checks": {"passed": "18", "failed": 2}, "failures": [],
+        "recommendations": ["fix it", {"a": 1}]},
+}  # fmt: skip
 
 
 @proves("common/findings/all-at-once", "common/findings/code-and-path", "common/findings/expected-and-found")
@@ -219,18 +210,15 @@ def test_a_slip_is_answered_with_the_right_spelling_and_fixed(changes: dict[str,
 
 @proves("common/findings/fixed")
 @pytest.mark.parametrize(
-    "table, tree",
-    [
+    "table, tree", [
         (VBW_TYPED, without(VERDICT, ("schema_version",))),
         (VBW_TYPED, VERDICT | {"phase": "1"}),
         (VBW_TYPED, VERDICT | {"phase": 1.0}),
         (VBW_TYPED, VERDICT | {"task": 7}),
-        (
-            VBW_HANDOFF,
-            {"type": "dev_blocker", "task": "t", "plan_id": "p", "blocker": "b", "needs": "n", "attempted": "x"},
-        ),
+        (VBW_HANDOFF,
+            {"type": "dev_blocker", "task": "t", "plan_id": "p", "blocker": "b", "needs": "n", "attempted": "x"}),
     ],
-)
+)  # fmt: skip
 def test_a_certain_fix_is_offered_and_passes(table: Table, tree: dict) -> None:
     checked = check(table.wire(tree))
     assert not checked.valid

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from telex.validation.project_paths import InvalidPath, folded, normal, owner, real
+from telex.validation.contracts import InvalidPath, normal, owner, real
+from telex.validation.patterns import folded
 from tests.bus.bus_team import OpenTeam, Team, open_team
 from tests.proofs import proves
 from tests.work.contract_team import contract, kept, report, send, told

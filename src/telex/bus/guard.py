@@ -16,9 +16,8 @@ from telex.model.roster import HUMAN, Member, Roster
 from telex.ports.environment import Clock
 from telex.ports.store import Store, get_message
 from telex.validation.authorization import normalised
-from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
+from telex.validation.contracts import ASKING, ContractScope, PathDecision, Resolver, judge_all, listed, normal, short
 from telex.validation.patterns import allowing
-from telex.validation.project_paths import Resolver, normal
 from telex.work.plan_checks import asking_type, sentence, sharing
 from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
 from telex.work.reducer import RuleContext

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD, SIGNAL_MD_1_1
-from telex.dialects.builtin.vbw_company import VBW_COMPANY
-from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw import VBW_COMPANY, VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED, VBW_TYPED_2_1
 from telex.dialects.schema import Dialect
 from telex.model.roster import AT
@@ -21,13 +20,9 @@ VERSIONS = BUILT_IN + OTHER_VERSIONS
 FAMILIES: dict[str, tuple[str, ...]] = {"vbw": (VBW_TYPED.name, VBW_TYPED_2_1.name, VBW_HANDOFF.name)}
 
 PLAIN = Dialect(
-    name="plain",
-    version="1.0",
-    purpose="Text that nobody typed: stored and delivered as markdown.",
-    form="text",
-    roles=(),
-    types={},
-)
+    name="plain", version="1.0", purpose="Text that nobody typed: stored and delivered as markdown.", form="text",
+    roles=(), types={},
+)  # fmt: skip
 
 
 def by_name(name: str, dialects: tuple[Dialect, ...] = VERSIONS) -> Dialect | None:

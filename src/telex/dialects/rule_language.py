@@ -85,7 +85,9 @@ def parse(text: str) -> Node:
         say = f"the rule has more than {PARTS_MAX} words and signs: make it two rules"
         raise ExpressionError(say, parser.tokens[PARTS_MAX][2])
     node = parser.either()
-    parser.expect_end()
+    if parser.tokens:
+        _, word, position = parser.tokens[0]
+        raise ExpressionError(f"did not expect {word!r} here", position)
     return node
 
 
@@ -108,7 +110,8 @@ def compared(node: Node) -> Iterator[str]:
     with another field."""
     if isinstance(node, FunctionCall) and node.function in ("len", "has"):
         return
-    if isinstance(node, Binary) and node.operation in _COMPARISONS and not _has_constant(node):
+    has_constant = isinstance(node, Binary) and isinstance(node.left, Constant) | isinstance(node.right, Constant)
+    if isinstance(node, Binary) and node.operation in _COMPARISONS and not has_constant:
         yield from (name.partition("[]")[0] for name in names(node))
     elif isinstance(node, Binary):
         yield from compared(node.left)
@@ -119,18 +122,11 @@ def compared(node: Node) -> Iterator[str]:
         yield from names(node)
 
 
-def _has_constant(node: Binary) -> bool:
-    return isinstance(node.left, Constant) or isinstance(node.right, Constant)
-
-
 class _Parser:
     """Recursive descent, loosest binding first: or, and, not, comparison, sum, value."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.depth = text, list(_tokens(text)), 0
-
-    def peek(self) -> str:
-        return self.tokens[0][1] if self.tokens else ""
 
     def take(self) -> tuple[str, str, int]:
         if not self.tokens:
@@ -139,7 +135,7 @@ class _Parser:
 
     def accept(self, *words: str) -> str | None:
         """The next token if it is one of these words and not a quoted text."""
-        if self.tokens and self.tokens[0][0] != "text" and self.peek() in words:
+        if self.tokens and self.tokens[0][0] != "text" and self.tokens[0][1] in words:
             return self.take()[1]
         return None
 
@@ -147,11 +143,6 @@ class _Parser:
         position = self.tokens[0][2] if self.tokens else len(self.text)
         if not self.accept(word):
             raise ExpressionError(f"expected '{word}' here", position)
-
-    def expect_end(self) -> None:
-        if self.tokens:
-            _, word, position = self.tokens[0]
-            raise ExpressionError(f"did not expect {word!r} here", position)
 
     def either(self) -> Node:
         self.depth += 1
@@ -297,18 +288,13 @@ def _call(function: str, arguments: list[Callable[[Any], Any]]) -> Callable[[Any
 
 def compile_for_tree(node: Node, dialect: Dialect, type_: MessageType) -> Callable[[Tree], Any]:
     """The rule as a function of a parsed message; timestamps are compared as times."""
-    return compile_rule(node, lambda name: _getter(dialect, type_, name))
+    fields = dialect.fields_of(type_)
 
+    def resolve(name: str) -> Getter:
+        steps = dialect.locate(type_, name)
+        getter, field = get_path(steps), kind_at(fields, steps)
+        if field is None or not isinstance(field.kind, Timestamp):
+            return getter
+        return lambda tree: parse_timestamp(text).at if isinstance(text := getter(tree), str) else None
 
-def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
-    steps = dialect.locate(type_, name)
-    getter = get_path(steps)
-    field = kind_at(dialect.fields_of(type_), steps)
-    if field is None or not isinstance(field.kind, Timestamp):
-        return getter
-
-    def moment(tree: Any) -> Any:
-        written = getter(tree)
-        return parse_timestamp(written).at if isinstance(written, str) else None
-
-    return moment
+    return compile_rule(node, resolve)

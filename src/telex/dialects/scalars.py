@@ -17,7 +17,6 @@ _SHAPE = (
     r"(?a)(?P<date>(?P<year>\d{4})-?(\d\d-?\d\d|W\d\d-?\d|(?P<day>\d{3})))"
     r"(?P<time>[Tt ](?P<hour>\d\d)(:?\d\d(:?\d\d([.,]\d+)?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z"
 )
-_USUAL = r"(?a)(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z"
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0  # years with four digits
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
 MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -55,15 +54,29 @@ class ParsedTimestamp(NamedTuple):
 
 
 def timestamp_flaw(text: str) -> Flaw | None:
-    """Error of a timestamp. One in the usual form needs no import of datetime."""
-    return None if re.match(_USUAL, text) else parse_timestamp(text).flaw
+    """Error of a timestamp. One in the usual form needs no import of datetime, and no compiled pattern."""
+    return None if _is_usual(text) else parse_timestamp(text).flaw
+
+
+def _is_usual(text: str) -> bool:
+    """Whether it is certainly a time, in the form 2026-02-12T10:00:00Z."""
+    numbers = (text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19])
+    year, month, day, hour, minute, second = numbers
+    return (
+        len(text) == 20
+        and text[4::3] == "--T::Z"
+        and "".join(numbers).isdecimal()
+        and text.isascii()
+        and (year >= "0001" and "01" <= month <= "12" and "01" <= day <= "28")
+        and (hour < "24" and minute < "60" and second < "60")
+    )
 
 
 def parse_timestamp(text: str) -> ParsedTimestamp:
     """Parse ISO 8601. A missing zone is read as UTC and a missing time as midnight; both are a flaw."""
     from datetime import UTC, datetime
 
-    if re.match(_USUAL, text):
+    if _is_usual(text):
         return ParsedTimestamp(datetime.fromisoformat(text))
     shape = re.match(_SHAPE, text)
     if shape is None:
@@ -196,17 +209,14 @@ def typed(tree: Tree, fields: Fields) -> Tree:
         if isinstance(value, PlainScalar):
             if value == "" and field is not None:
                 continue  # a field without a value
-            value = _typed(value, field.kind if field is not None else None) if value else None
+            kind = field.kind if field is not None else None
+            if isinstance(kind, Boolean):
+                value = TRUTH.get(value, value)
+            elif value == "":
+                value = None
+            elif isinstance(kind, (Integer, Number)):
+                value = number(value, value)
         elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
             value = typed(value, field.kind.fields)
         values[name] = value
     return values
-
-
-def _typed(text: PlainScalar, kind: Kind | None) -> Any:
-    match kind:
-        case Integer() | Number():
-            return number(text, text)
-        case Boolean():
-            return TRUTH.get(text, text)
-    return text

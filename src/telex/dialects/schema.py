@@ -81,10 +81,7 @@ class Field(NamedTuple):
 
 
 Fields = Mapping[str, Field]
-NO_FIELDS: Fields = {}
-NO_CHAIN: Mapping[str, str] = {}
-NO_TRADES: Mapping[str, str] = {}
-NO_SECTION_RULES: "Mapping[str, SectionRule]" = {}
+NO_MAP: Mapping[str, Any] = {}
 
 
 def fields(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Fields:
@@ -122,12 +119,9 @@ class HardRule(NamedTuple):
 
 
 COMPLETE_WITHOUT_COMMIT = HardRule(
-    code="complete-without-commit",
-    broken_when="status == 'complete' and len(commit) == 0",
-    path="commit",
-    say="Give the commit that completes the task, or say status 'partial'.",
-    expected="a commit hash",
-)
+    code="complete-without-commit", broken_when="status == 'complete' and len(commit) == 0", path="commit",
+    say="Give the commit that completes the task, or say status 'partial'.", expected="a commit hash",
+)  # fmt: skip
 
 
 class FieldDefault(NamedTuple):
@@ -151,8 +145,6 @@ _DECIDING = frozenset({
     "stop", "stopped", "verdict",
 })  # fmt: skip
 
-
-NO_MAP: Mapping[str, Any] = {}
 BODY_KEY = "$body"  # in a tree: the markdown body, no field of the message
 
 
@@ -199,7 +191,7 @@ class MessageType(NamedTuple):
     rules: tuple[HardRule, ...] = ()
     fillings: tuple[FieldDefault, ...] = ()
     sections: tuple[str, ...] = ()  # of a markdown body
-    section_rules: Mapping[str, SectionRule] = NO_SECTION_RULES  # without a rule: required as a heading
+    section_rules: Mapping[str, SectionRule] = NO_MAP  # without a rule: required as a heading
     body_purpose: str = ""  # content of a markdown body, in words
     body_example: str = ""  # front matter only
     semantics: Semantics = NO_SEMANTICS
@@ -256,14 +248,14 @@ class Dialect(NamedTuple):
     form: Form
     roles: tuple[str, ...]
     types: Mapping[str, MessageType]
-    envelope: Fields = NO_FIELDS  # without `type`, which every message has
+    envelope: Fields = NO_MAP  # without `type`, which every message has
     payload: str | None = None  # field with the type's own fields; None: they are flat
     wire: EnvelopeFields = EnvelopeFields()
     rules: tuple[HardRule, ...] = ()  # of every type
     addresses: Literal["roles", "names"] = "roles"  # content of the sender and recipient fields
-    chain: Mapping[str, str] = NO_CHAIN  # role → role that it escalates to
+    chain: Mapping[str, str] = NO_MAP  # role → role that it escalates to
     extends: str | None = None  # the dialect that this one is based on
-    trades: Mapping[str, str] = NO_TRADES  # role → what it does, see `intents`
+    trades: Mapping[str, str] = NO_MAP  # role → its function, see `intents`; the first with one is the counterpart
     flat: FlatForm | None = None
 
     def __repr__(self) -> str:

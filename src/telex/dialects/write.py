@@ -9,28 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from telex.dialects import schema
 from telex.dialects.scalars import PlainScalar, stays_plain
-from telex.dialects.schema import (
-    ANY,
-    BODY_KEY,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-    Tree,
-    kind_at,
-)
+from telex.dialects.schema import ANY, BODY_KEY, Dialect, Field, Fields, Kind, MessageType, Tree, kind_at
 
 _DESCRIBED_CHARACTERS_MAX = 160
 OPENING, CLOSING = "<fill: ", ">"
@@ -47,42 +28,42 @@ def blank_for(what: str) -> str:
 def expected(kind: Kind) -> str:
     """Description of a valid value."""
     match kind:
-        case OneOf(values):
+        case schema.OneOf(values):
             return f'"{values[0]}"' if len(values) == 1 else "one of " + ", ".join(values)
-        case Integer(low, high):
+        case schema.Integer(low, high):
             return "an integer" + _range(low, high)
-        case Number(low, high):
+        case schema.Number(low, high):
             return "a number" + _range(low, high)
-        case Text(printable=True):
+        case schema.Text(printable=True):
             return "an id that no other message has"
-        case Text(may_be_empty=True):
+        case schema.Text(may_be_empty=True):
             return "text, perhaps empty"
-        case Text():
+        case schema.Text():
             return "text"
-        case Boolean():
+        case schema.Boolean():
             return "true or false"
-        case Timestamp():
+        case schema.Timestamp():
             return "a time such as 2026-02-12T10:00:00Z"
-        case ListOf(Text()):
+        case schema.ListOf(schema.Text()):
             return "a list of texts"
-        case ListOf(item):
+        case schema.ListOf(item):
             return f"a list, each {expected(item)}"
-        case MapOf(value):
-            return "an object" if isinstance(value, Anything) else f"an object, each value {expected(value)}"
-        case Group(fields):
+        case schema.MapOf(value):
+            return "an object" if isinstance(value, schema.Anything) else f"an object, each value {expected(value)}"
+        case schema.Group(fields):
             return "an object with " + ", ".join(fields) if fields else "an object"
-        case Anything():
+        case schema.Anything():
             return "any value"
 
 
 def described(kind: Kind) -> str:
     """As `expected`, with the fields of an object, unless that is too long."""
     match kind:
-        case Group(fields) if any(field.required for field in fields.values()):
+        case schema.Group(fields) if any(field.required for field in fields.values()):
             parts = [f"{name} ({expected(field.kind)})" for name, field in fields.items() if field.required]
             text = "an object with " + ", ".join(parts)
             return text if len(text) <= _DESCRIBED_CHARACTERS_MAX else expected(kind)
-        case ListOf(Group() as item):
+        case schema.ListOf(schema.Group() as item):
             return f"a list, each {described(item)}"
     return expected(kind)
 
@@ -98,15 +79,15 @@ def _range(low: float | None, high: float | None) -> str:
 def blank(kind: Kind) -> Any:
     """A value of the right shape with blanks; constants are filled in."""
     match kind:
-        case OneOf((only,)):
+        case schema.OneOf((only,)):
             return only
-        case Group(fields):
+        case schema.Group(fields):
             return blank_fields(fields)
-        case ListOf(item):
+        case schema.ListOf(item):
             return [blank(item)]
-        case MapOf(Anything()):
+        case schema.MapOf(schema.Anything()):
             return {}
-        case MapOf(value):
+        case schema.MapOf(value):
             return {blank_for("name"): blank(value)}
     return blank_for(expected(kind))
 
@@ -133,24 +114,19 @@ def draft(
 ) -> Tree:
     """A new message with the given fields, by name or dotted path; other values are blanks."""
     tree = blank_fields(dialect.fields_of(type_))
-    sender = role or (None if type_.senders == ANY else blank(OneOf(type_.senders)))
+    sender = role or (None if type_.senders == ANY else blank(schema.OneOf(type_.senders)))
     known = {dialect.wire.id: new_id, dialect.wire.timestamp: now, dialect.wire.sender: sender}
     for name, value in known.items():
         if name in tree and value is not None:
             tree[name] = value
     for name, value in given.items():
         _put(tree, dialect.locate(type_, name), value)
-    _correlate(tree, dialect, type_, given)
-    return tree
-
-
-def _correlate(tree: Tree, dialect: Dialect, type_: MessageType, given: Mapping[str, Any]) -> None:
-    """The correlation defaults to the task."""
     correlation, task = dialect.wire.correlation, dialect.wire.task
     if correlation and task and correlation in dialect.envelope and correlation not in given:
         places = {dialect.locate(type_, name): value for name, value in given.items()}
         if (place := dialect.locate(type_, task)) in places:
-            tree[correlation] = places[place]
+            tree[correlation] = places[place]  # it defaults to the task
+    return tree
 
 
 def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
@@ -171,10 +147,12 @@ def field_named(dialect: Dialect, type_: MessageType, name: str) -> Field | None
 def value_from_text(text: str, kind: Kind) -> Any:
     """The value of `field=value` on a command line. What cannot be parsed stays text."""
     match kind:
-        case ListOf(item):
+        case schema.ListOf(item):
             read = _json(text)
             return read if isinstance(read, list) else [value_from_text(part.strip(), item) for part in text.split(",")]
-        case Integer() | Number() | Boolean() | Group() | MapOf() | Anything():
+        case (
+            schema.Integer() | schema.Number() | schema.Boolean() | schema.Group() | schema.MapOf() | schema.Anything()
+        ):
             return _json(text)
     return text
 
@@ -206,7 +184,7 @@ def write_front_matter(fields: Mapping[str, object], body: str) -> str:
 
 def _mapping_lines(fields: Mapping[str, object], indent: str) -> Iterator[str]:
     for name, value in fields.items():
-        key = _key(name)
+        key = _quoted(name) if name.startswith(("---", "...")) else _string(name)  # they would end the document
         head = f"{indent}{key}:" if len(key) <= _SIMPLE_KEY_CHARACTERS_MAX else f"{indent}? {key}\n{indent}:"
         block = _block_lines(value, indent + "  ")
         if block is None:
@@ -235,11 +213,6 @@ def _block_lines(value: object, indent: str) -> Iterator[str] | None:
     return None
 
 
-def _key(name: str) -> str:
-    # At the start of a line, --- and ... end the document.
-    return _string(name) if not name.startswith(("---", "...")) else _quoted(name)
-
-
 def _scalar(value: object) -> str:
     match value:
         case PlainScalar():
@@ -253,7 +226,11 @@ def _scalar(value: object) -> str:
         case int():
             return str(value)
         case float():
-            return _float(value)
+            text = repr(value)
+            if text in ("inf", "-inf", "nan"):
+                return text.replace("inf", ".inf").replace("nan", ".nan")
+            mantissa, e, exponent = text.partition("e")
+            return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"  # YAML 1.1 reads text without the point
         case list():
             return "[]"
         case Mapping():
@@ -267,11 +244,3 @@ def _string(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + re.sub(_ESCAPED, lambda found: _SHORT_ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", text) + '"'
-
-
-def _float(value: float) -> str:
-    text = repr(value)
-    if text in ("inf", "-inf", "nan"):
-        return text.replace("inf", ".inf").replace("nan", ".nan")
-    mantissa, e, exponent = text.partition("e")
-    return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"  # YAML 1.1 reads text without the point

@@ -13,8 +13,14 @@ from pathlib import Path
 from telex.dialects.registry import BUILT_IN, PLAIN, VERSIONS
 from telex.generate.codes import refusals_page
 from telex.generate.pages import dialect_page, overview_page
-from telex.generate.tables import delivery_parts, intent_parts, pipeline_parts, task_parts
-from telex.generate.translation_tables import matrix_parts, migration_parts
+from telex.generate.tables import (
+    delivery_parts,
+    intent_parts,
+    matrix_parts,
+    migration_parts,
+    pipeline_parts,
+    task_parts,
+)
 from telex.generate.typings import builders_stub, client_stub
 
 END = "<!-- made until here -->"

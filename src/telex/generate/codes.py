@@ -142,19 +142,15 @@ def _explain_command(code: str, title: str, why: str, fix: str, **example: Any) 
 
 def _explain_rule(code: str, title: str, why: str, fix: str = "", **changes: Any) -> CheckExplanation:
     """An explanation with an example for every type that has the rule. `fix` defaults to the advice of the rules."""
-    types = list(types_with_rule(code))
-    assert types, f"no dialect has a rule {code}"
-    advice = dict.fromkeys(rule.say for _, _, rules in types for rule in rules)
-    examples = tuple(_rule_example(dialect, type_, **changes) for dialect, type_, _ in types)
-    return CheckExplanation(code, title, _prose(why), fix or " ".join(advice), examples)
-
-
-def _rule_example(
-    dialect: Dialect, type_: MessageType, change: Table, change_by_type: Mapping[str, Table] | None = None
-) -> CodeExample:
-    before = example_text(dialect, type_.name, **(change_by_type or {}).get(type_.name, change))
-    options = ExampleOptions(dialect=dialect.name)
-    return CodeExample(before, example_text(dialect, type_.name), options, options, where=f"in {dialect.name}")
+    examples, advice = [], dict[str, None]()
+    for dialect, type_, rules in types_with_rule(code):
+        change = changes.get("change_by_type", {}).get(type_.name, changes["change"])
+        texts = example_text(dialect, type_.name, **change), example_text(dialect, type_.name)
+        options = ExampleOptions(dialect=dialect.name)
+        examples.append(CodeExample(*texts, options, options, where=f"in {dialect.name}"))
+        advice |= dict.fromkeys(rule.say for rule in rules)
+    assert examples, f"no dialect has a rule {code}"
+    return CheckExplanation(code, title, _prose(why), fix or " ".join(advice), tuple(examples))
 
 
 def types_with_rule(code: str) -> Iterator[tuple[Dialect, MessageType, tuple[HardRule, ...]]]:
@@ -308,39 +304,33 @@ def _rule_conditions(code: str) -> list[str]:
     conditions: dict[str, dict[str, list[str]]] = {}
     for dialect, type_, rules in types_with_rule(code):
         for rule in rules:
-            conditions.setdefault(rule.broken_when, {}).setdefault(dialect.name, []).append(type_.name)
+            conditions.setdefault(rule.broken_when, {}).setdefault(dialect.name, []).append(f"`{type_.name}`")
     lines = [
-        f"- `{broken_when}` in {'; '.join(f'{name} {_type_list(types)}' for name, types in places.items())}"
+        f"- `{broken_when}` in {'; '.join(' '.join((name, ', '.join(types))) for name, types in places.items())}"
         for broken_when, places in conditions.items()
     ]
     return ["**Broken when**", "\n".join(lines)] if lines else []
-
-
-def _type_list(types: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in types)
 
 
 def _example_parts(explanation: CheckExplanation | CommandExplanation) -> list[str]:
     if isinstance(explanation, CommandExplanation):
         answer = f"> {explanation.status or explanation.severity}: {explanation.say}"
         is_raised = explanation.severity == "error" and explanation.status is None
-        exception = [f"In Python: `telex.errors.{_exception(explanation.code)}`."] if is_raised else []
+        kinds = [name for name, kind in vars(errors).items() if getattr(kind, "code", None) == explanation.code]
+        exception = [f"In Python: `telex.errors.{kinds[0]}`."] if is_raised else []
         return ["Before:", _fenced(explanation.before), answer, *exception, "After:", _fenced(explanation.after)]
     example = explanation.examples[0]
     finding = next(iter(_findings(explanation.code, example)))
     place = "" if finding.path == "$" else f" at `{finding.path}`"
     options_after = "" if example.options_after == example.options else _option_text(example.options_after)
+    escaped = "" if _escaped(example.before) == example.before else " (invisible characters are shown as escapes)"
     return [
-        f"Before{_option_text(example.options)}{_escape_note(example.before)}:",
+        f"Before{_option_text(example.options)}{escaped}:",
         _fenced(example.before),
         f"> {finding.severity}{place}: {finding.say}",
         f"After{options_after}:",
         _fenced(example.after),
     ]
-
-
-def _exception(code: str) -> str:
-    return next(name for name, kind in vars(errors).items() if getattr(kind, "code", None) == code)
 
 
 def _option_text(options: ExampleOptions) -> str:
@@ -349,10 +339,6 @@ def _option_text(options: ExampleOptions) -> str:
     changed = [name for name in LIMITS._fields if getattr(options.limits, name) != getattr(LIMITS, name)]
     texts += [f"a `{name}` of only {getattr(options.limits, name)}" for name in changed]
     return f", checked with {' and '.join(texts)}" if texts else ""
-
-
-def _escape_note(text: str) -> str:
-    return "" if _escaped(text) == text else " (invisible characters are shown as escapes)"
 
 
 def _escaped(text: str) -> str:

@@ -89,18 +89,17 @@ def _roles(dialect: Dialect) -> list[str]:
         named = f" It names {', '.join(roles)}." if roles else ""
         return ["## Who may send what", f"Every agent may send and receive every type.{named}"]
     chain = ", ".join(f"{role} → {above}" for role, above in dialect.chain.items())
-    rows = [(f"[{type_.name}](#{type_.name.lower()})", *(_move(type_, role) for role in roles)) for type_ in types]
+    rows = []
+    for type_ in types:
+        marks = [("S", type_.senders), ("R", type_.receivers)]
+        cells = [" ".join(mark for mark, allowed in marks if allowed == ANY or role in allowed) for role in roles]
+        rows.append((f"[{type_.name}](#{type_.name.lower()})", *cells))
     return [
         "## Who may send what",
         "S: the role may send it. R: it may receive it.",
         markdown_table(("type", *roles), rows),
         *([f"Who escalates to whom: {chain}."] if chain else []),
     ]
-
-
-def _move(type_: MessageType, role: str) -> str:
-    marks = (("S", type_.senders), ("R", type_.receivers))
-    return " ".join(mark for mark, roles in marks if roles == ANY or role in roles)
 
 
 # --- one type ------------------------------------------------------------------------------------------------------
@@ -113,16 +112,17 @@ def _type(dialect: Dialect, type_: MessageType) -> list[str]:
         parts.append(
             "\n".join(f"- `{path}` is read as `{value}` when `{when}`." for path, when, value in type_.fillings)
         )
-    return [*parts, *_rules("", type_.rules), _example(dialect, type_)]
-
-
-def _example(dialect: Dialect, type_: MessageType) -> str:
-    language = "json" if dialect.form == "json" else "markdown"
-    return fenced(language, write(dialect, type_.example, type_.body_example).rstrip("\n"))
+    example = write(dialect, type_.example, type_.body_example).rstrip("\n")
+    return [*parts, *_rules("", type_.rules), fenced("json" if dialect.form == "json" else "markdown", example)]
 
 
 def _facts(dialect: Dialect, type_: MessageType) -> str:
-    facts = [("From, to", _ways(dialect, type_)), ("Priority", type_.priority)]
+    ways: dict[tuple[str, ...], list[str]] = {}  # senders with the same receivers are grouped
+    for sender in type_.senders:
+        receivers = type_.receivers if sender in ANY else receivers_from(dialect, type_, sender)
+        ways.setdefault(receivers, []).append(sender)
+    ways_text = "; ".join(f"{_listed(tuple(senders))} → {_listed(receivers)}" for receivers, senders in ways.items())
+    facts = [("From, to", ways_text), ("Priority", type_.priority)]
     facts += [("Asks for", f"[{type_.reply}](#{type_.reply.lower()})")] if type_.reply else []
     answers = [f"[{name}](#{name.lower()})" for name in answered_by(dialect, type_)]
     facts += [("Answers", ", ".join(answers))] if answers else []
@@ -132,16 +132,6 @@ def _facts(dialect: Dialect, type_: MessageType) -> str:
         acts = [f"{INTENTS[intent].does} (`{intent}`)" for intent in type_.semantics.intents]
         facts.append(("To others", f"a message that {', or else '.join(acts)}"))
     return "\n".join(f"- {name}: {words}" for name, words in facts)
-
-
-def _ways(dialect: Dialect, type_: MessageType) -> str:
-    """Senders and receivers of the type; senders with the same receivers are grouped."""
-    if type_.senders == ANY:
-        return f"anyone → {_listed(type_.receivers)}"
-    ways: dict[tuple[str, ...], list[str]] = {}
-    for sender in type_.senders:
-        ways.setdefault(receivers_from(dialect, type_, sender), []).append(sender)
-    return "; ".join(f"{', '.join(senders)} → {_listed(receivers)}" for receivers, senders in ways.items())
 
 
 def _listed(roles: tuple[str, ...]) -> str:

@@ -69,15 +69,10 @@ def prompt(dialect: Dialect, role: str) -> str:
     shared, lines = _types(dialect, views)
     for_all = [*_rule_lines(rules_left(dialect.rules, settled(dialect, dialect.envelope, role))), *shared]
     envelope = _envelope(dialect, role)
-    legend = _legend(dialect, "\n".join([envelope, *for_all, *lines]))
+    marks = "; ".join(words for mark, words in _LEGEND if re.search(mark, "\n".join([envelope, *for_all, *lines])))
+    legend = f"{marks}.{f' `{dialect.wire.id}` is new each time.' if dialect.wire.id else ''}"
     opening = f"As {role} you may send these messages of {dialect.title}, {_FORMS[dialect.form]}:"
     return "\n".join([opening, envelope, legend, *for_all, *lines]) + "\n"
-
-
-def _legend(dialect: Dialect, text: str) -> str:
-    marks = "; ".join(words for mark, words in _LEGEND if re.search(mark, text))
-    ids = f" `{dialect.wire.id}` is new each time." if dialect.wire.id else ""
-    return f"{marks}.{ids}"
 
 
 # --- the envelope and the types ------------------------------------------------------------------------------------
@@ -110,42 +105,34 @@ def _types(dialect: Dialect, views: list[RoleView]) -> tuple[list[str], list[str
 
 
 def _type(dialect: Dialect, role_view: RoleView) -> str:
-    receivers = f" → {'|'.join(_receivers(dialect, role_view))}".removesuffix(" → ")
+    receivers = role_view.receivers
+    recipient = dialect.envelope.get(dialect.wire.recipient or "")
+    if receivers == ANY and (recipient is None or dialect.addresses == "names"):
+        receivers = ()  # any agent may receive it, and the envelope leaves the name open
+    elif receivers == ANY and recipient is not None:
+        receivers = recipient.kind.values if isinstance(recipient.kind, OneOf) else participants(dialect)
     requests = "|".join(answered_by(dialect, role_view.type_))
     answers = f", answers {requests}" if requests else ""
-    return f"{role_view.type_.name}{receivers}{answers}: {_fields(role_view.fields, role_view.type_.fillings)}"
-
-
-def _receivers(dialect: Dialect, role_view: RoleView) -> tuple[str, ...]:
-    """The receivers. Empty if any agent may receive it and the envelope leaves the name open."""
-    if role_view.receivers != ANY:
-        return role_view.receivers
-    recipient = dialect.envelope.get(dialect.wire.recipient or "")
-    if recipient is None or dialect.addresses == "names":
-        return ()
-    return recipient.kind.values if isinstance(recipient.kind, OneOf) else participants(dialect)
+    to = f" → {'|'.join(receivers)}" if receivers else ""
+    return f"{role_view.type_.name}{to}{answers}: {_fields(role_view.fields, role_view.type_.fillings)}"
 
 
 def _is_shared(rule: RemainingRule, views: list[RoleView]) -> bool:
     """Whether the rule can be stated once for all types: a comparison does not apply to types that lack its fields."""
     having = [role_view for role_view in views if rule in role_view.rules]
-    speaks_of = [role_view for role_view in views if not _own_names(rule).isdisjoint(role_view.fields)]
+    own = {name.split(".")[0].removesuffix("[]") for name in names(rule.broken_when)}
+    speaks_of = [role_view for role_view in views if not own.isdisjoint(role_view.fields)]
     compares = isinstance(rule.broken_when, Binary) and rule.broken_when.operation in ("==", "!=", "<", ">", "<=", ">=")
     return len(having) > 1 and compares and having == speaks_of
 
 
-def _own_names(rule: RemainingRule) -> set[str]:
-    return {name.split(".")[0].removesuffix("[]") for name in names(rule.broken_when)}
-
-
 def _rule_lines(rules: Iterable[RemainingRule]) -> list[str]:
-    return [_rule_line(rule) for rule in rules]
-
-
-def _rule_line(rule: RemainingRule) -> str:
-    if isinstance(rule.broken_when, Not):
-        return f"{'must' if refuses(rule) else 'should'} {written(rule.broken_when.operand)}"
-    return f"{'never' if refuses(rule) else 'avoid'} {written(rule.broken_when)}"
+    return [
+        f"{'must' if refuses(rule) else 'should'} {written(rule.broken_when.operand)}"
+        if isinstance(rule.broken_when, Not)
+        else f"{'never' if refuses(rule) else 'avoid'} {written(rule.broken_when)}"
+        for rule in rules
+    ]
 
 
 # --- the notation --------------------------------------------------------------------------------------------------

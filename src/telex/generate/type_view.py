@@ -228,8 +228,15 @@ def view(dialect: Dialect, type_: MessageType, role: str) -> RoleView | None:
     forced = _constants_forced(type_, rules)
     recipient = dialect.wire.recipient
     receivers = (forced[recipient],) if recipient in forced else type_.receivers
-    remaining = tuple(rule for rule in rules if not _holds_for(forced, rule))
-    return RoleView(type_, receivers, _narrowed(dialect, type_, known | forced, receivers), remaining)
+    fields, values = dict(type_.fields), known | forced
+    for name, field in fields.items():
+        if isinstance(values.get(name), str):
+            fields[name] = Field(OneOf((values[name],)), field.required)
+        elif name == recipient and isinstance(field.kind, OneOf):
+            fields[name] = Field(OneOf(tuple(value for value in field.kind.values if value in receivers)))
+    decided = [Binary("!=", Reference(name), Constant(value)) for name, value in forced.items()]
+    remaining = tuple(rule for rule in rules if rule.broken_when not in decided)
+    return RoleView(type_, receivers, fields, remaining)
 
 
 def receivers_from(dialect: Dialect, type_: MessageType, role: str) -> tuple[str, ...]:
@@ -268,20 +275,3 @@ def _constants_forced(type_: MessageType, rules: tuple[RemainingRule, ...]) -> d
             case Binary("!=", Reference(name), Constant(str() as value)) if name in type_.fields:
                 forced[name] = value
     return forced
-
-
-def _holds_for(forced: Known, rule: RemainingRule) -> bool:
-    match rule.broken_when:
-        case Binary("!=", Reference(name), Constant(value)):
-            return name in forced and bool(forced[name] == value)
-    return False
-
-
-def _narrowed(dialect: Dialect, type_: MessageType, known: Known, receivers: tuple[str, ...]) -> Fields:
-    fields = dict(type_.fields)
-    for name, field in fields.items():
-        if isinstance(known.get(name), str):
-            fields[name] = Field(OneOf((known[name],)), field.required)
-        elif name == dialect.wire.recipient and isinstance(field.kind, OneOf):
-            fields[name] = Field(OneOf(tuple(value for value in field.kind.values if value in receivers)))
-    return fields

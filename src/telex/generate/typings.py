@@ -14,7 +14,7 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from telex.dialects.schema import ANY, Dialect, Field, Fields, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
+from telex.dialects.schema import ANY, Dialect, Field, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
 from telex.generate.type_view import KIND_NAMES, addressed_fields, kind_words, meaning, participants, values_words
 from telex.ports import bus
 
@@ -45,17 +45,13 @@ def _interface_names(dialect: Dialect) -> dict[str, str]:
     """A unique name for every type, even if two differ only in characters that a name cannot have."""
     names: dict[str, str] = {}
     for type_name in dialect.types:
-        name = _pascal(type_name)
+        words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", type_name)
+        name = "".join(word.capitalize() for word in words)
+        name = name if name[:1].isalpha() else f"Type{name}"
         while name in (*_OWN_NAMES, *names.values()):
             name += "_"
         names[type_name] = name
     return names
-
-
-def _pascal(name: str) -> str:
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
-    joined = "".join(word.capitalize() for word in words)
-    return joined if joined[:1].isalpha() else f"Type{joined}"
 
 
 def _key(name: str) -> str:
@@ -112,16 +108,12 @@ def _type(kind: Kind, depth: int) -> str:
             return f"Array<{_type(item, depth)}>"
         case MapOf(value):
             return f"Record<string, {_type(value, depth)}>"
-        case Group(fields):
-            return _object(fields, depth)
+        case Group(fields) if fields:
+            lines = [line for name, field in fields.items() for line in _property(name, field, depth + 1)]
+            return "\n".join(["{", *lines, f"{_INDENT * depth}}}"])
+        case Group():
+            return "Record<string, unknown>"
     return KIND_NAMES[type(kind)].typescript
-
-
-def _object(fields: Fields, depth: int) -> str:
-    if not fields:
-        return "Record<string, unknown>"
-    lines = [line for name, field in fields.items() for line in _property(name, field, depth + 1)]
-    return "\n".join(["{", *lines, f"{_INDENT * depth}}}"])
 
 
 # --- who may send what ---------------------------------------------------------------------------------------------
@@ -135,16 +127,14 @@ export interface TypeFacts {
   readonly priority: Priority;
   readonly reply: MessageType | null;
 }"""
-    rows = [f"{_INDENT}{_key(type_.name)}: {_facts(type_)}," for type_ in dialect.types.values()]
+    assert ANY == ("*",), "the comment says what * means"
+    rows = []
+    for type_ in dialect.types.values():
+        values = {"senders": type_.senders, "receivers": type_.receivers, "priority": type_.priority}
+        written = ", ".join(f"{name}: {json.dumps(value)}" for name, value in {**values, "reply": type_.reply}.items())
+        rows.append(f"{_INDENT}{_key(type_.name)}: {{ {written} }},")
     table = "\n".join(["export const TYPES = {", *rows, "} as const satisfies Record<MessageType, TypeFacts>;"])
     return f"{facts}\n\n/** Who may send what to whom. */\n{table}"
-
-
-def _facts(type_: MessageType) -> str:
-    assert ANY == ("*",), "the table above says what * means"
-    senders, receivers = json.dumps(list(type_.senders)), json.dumps(list(type_.receivers))
-    priority, reply = json.dumps(type_.priority), json.dumps(type_.reply)
-    return f"{{ senders: {senders}, receivers: {receivers}, priority: {priority}, reply: {reply} }}"
 
 
 def builders_stub(dialect: Dialect) -> str:
@@ -152,16 +142,11 @@ def builders_stub(dialect: Dialect) -> str:
     functions = [_function(dialect, type_) for type_ in dialect.types.values() if type_.name.isidentifier()]
     used = [name for name in ("Any", "Literal") if any(re.search(rf"\b{name}\b", text) for text in functions)]
     head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost."]
-    if _has_capitals(dialect):
+    if any(name != name.lower() for type_ in dialect.types.values() for name in arguments(dialect, type_)):
         head.append("# ruff: noqa: N803")  # the names are those of the wire format
     if used:
         head.append(f"from typing import {', '.join(used)}")
     return "\n".join(["\n".join(head), "", *functions]) if functions else "\n".join(head) + "\n"
-
-
-def _has_capitals(dialect: Dialect) -> bool:
-    """Whether a linter would complain about names that are not lower case. They come from the wire format."""
-    return any(name != name.lower() for type_ in dialect.types.values() for name in arguments(dialect, type_))
 
 
 def python_name(name: str) -> str:

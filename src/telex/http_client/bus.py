@@ -41,8 +41,7 @@ from telex.ports.store import EVERYTHING, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, EventRecord, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
-from telex.validation.contracts import NOT_IN_PROJECT
-from telex.validation.project_paths import InvalidPath, Resolver, normal, real
+from telex.validation.contracts import NOT_IN_PROJECT, InvalidPath, Resolver, normal, real
 
 STEP_SECONDS = 25.0  # of one poll of a long wait; below the idle timeout of proxies
 PAGE = 500  # events fetched at a time

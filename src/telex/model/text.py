@@ -1,13 +1,12 @@
 """Text helpers: JSON paths, escaping for terminals, digests, and suggestions of a correct spelling."""
 
 import json
-import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 ROOT = "$"
 KEY_CHARACTERS_MAX = 128  # a path repeats its keys in every finding below them
-_SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 def join(path: str, key: str | int) -> str:
@@ -15,7 +14,8 @@ def join(path: str, key: str | int) -> str:
         return f"{path}[{key}]"
     if len(key) > KEY_CHARACTERS_MAX:
         key = key[: KEY_CHARACTERS_MAX - 1] + "…"
-    return f"{path}.{key}" if _SIMPLE.match(key) else f"{path}[{json.dumps(key)}]"
+    is_simple = key.isascii() and key[:1] != "-" and key.replace("-", "_").isidentifier()
+    return f"{path}.{key}" if is_simple else f"{path}[{json.dumps(key)}]"
 
 
 def path_of(*keys: str | int) -> str:
@@ -46,22 +46,27 @@ def replace_surrogates(text: str | None) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-try:
-    from _blake2 import blake2b
-except ImportError:  # another Python than CPython
-    from hashlib import blake2b
-
 DIGEST_BYTES = 16
 
 
+@cache
+def _blake2b() -> Any:
+    """The hash function, imported on first use: a check needs none."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:  # another Python than CPython
+        from hashlib import blake2b
+    return blake2b
+
+
 def digest_of(raw: bytes) -> bytes:
-    digest: bytes = blake2b(raw, digest_size=DIGEST_BYTES).digest()
+    digest: bytes = _blake2b()(raw, digest_size=DIGEST_BYTES).digest()
     return digest
 
 
 def number_of(name: str) -> int:
     """A signed 64-bit hash of a name, for an index; compare the name as well."""
-    digest: bytes = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest: bytes = _blake2b()(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 

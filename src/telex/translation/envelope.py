@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from telex.dialects.registry import BUILT_IN
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.named_tuple import NamedTuple
@@ -64,46 +65,6 @@ class NoCounterpart(NamedTuple):
     reason: str  # a sentence
 
 
-# Functions of roles. Where several roles of a dialect have the same, the first is the counterpart.
-TRADES: Mapping[str, Mapping[str, str]] = {
-    "vbw-typed": {
-        "lead": "leads",
-        "dev": "makes",
-        "qa": "tests",
-        "scout": "looks",
-        "debugger": "fixes",
-        "architect": "designs",
-        "docs": "documents",
-    },
-    "vbw-handoff": {"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
-    "vbw-company": {
-        "lead": "leads",
-        "dev": "makes",
-        "senior": "reviews",
-        "architect": "designs",
-        "qa-lead": "tests",
-        "qa-code": "runs",
-        "security": "audits",
-        "scout": "looks",
-        "debugger": "fixes",
-    },
-    "signal-md": {
-        "orchestrator": "leads",
-        "worker": "makes",
-        "reviewer": "reviews",
-        "auditor": "audits",
-        "architect": "designs",
-        "researcher": "looks",
-        "debugger": "fixes",
-        "documenter": "documents",
-    },
-    "build-flow": {
-        "build-orchestrator": "leads",
-        "fullstack-developer": "makes",
-        "cto": "designs",
-        "plan-manager": "documents",
-    },
-}
 # Functions to fall back to in a dialect without a role for one. Never one that may decide more.
 INSTEAD: Mapping[str, tuple[str, ...]] = {
     "runs": ("tests", "audits", "reviews"),
@@ -114,22 +75,17 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
     "fixes": ("makes",),
     "designs": ("leads",),
 }
-_BUILT_IN: Mapping[str, str] = {role: trade for roles in TRADES.values() for role, trade in roles.items()}
+_BUILT_IN: Mapping[str, str] = {role: trade for dialect in BUILT_IN for role, trade in dialect.trades.items()}
 
 
 def counterpart(role: str, dialect: Dialect, to: Dialect) -> str | None:
     """The role of `to` with the same name, else the one that does the same. None: `to` has no such role."""
-    role, here = normalised(role), trades_of(dialect)
+    role = normalised(role)
     if role in to.roles:
         return role
-    trade = here.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
+    trade = dialect.trades.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
     wanted = (trade, *INSTEAD.get(trade, ())) if trade is not None else ()
-    return next((other for does in wanted for other, trade in trades_of(to).items() if trade == does), None)
-
-
-def trades_of(dialect: Dialect) -> Mapping[str, str]:
-    """Function of each role."""
-    return {**TRADES.get(dialect.extends or dialect.name, {}), **dialect.trades}
+    return next((other for does in wanted for other, trade in to.trades.items() if trade == does), None)
 
 
 def address(account: "LossReport") -> str | None:
@@ -223,18 +179,14 @@ def _name(
         return
     account.carried.append((here.path, there.path))
     account.wired.add(here.path)
-    if said != value and not _is_restorable(account, said, value):
+    by_name = "names" in (account.plan.to.addresses, account.plan.dialect.addresses)
+    is_restorable = isinstance(said, str) and (
+        same_name(said, value) if by_name else counterpart(value, account.plan.to, account.plan.dialect) == said
+    )
+    if said != value and not is_restorable:
         to, is_name = account.plan.to, account.plan.dialect.addresses == "names" != account.plan.to.addresses
         reason = f"{to.name} writes the role, {value}" if is_name else f"{value} is what {to.name} calls it"
         account.narrow(here.path, slot, said, reason)
-
-
-def _is_restorable(account: "LossReport", said: Any, value: str) -> bool:
-    if not isinstance(said, str):
-        return False
-    if account.plan.to.addresses == "names" or account.plan.dialect.addresses == "names":
-        return same_name(said, value)
-    return counterpart(value, account.plan.to, account.plan.dialect) == said
 
 
 def envelope(account: "LossReport") -> None:
@@ -264,7 +216,10 @@ def correlate(account: "LossReport") -> None:
     slot, here, there, alone = account.plan.wires["correlation"]
     said = here.get(account.tree) if here is not None else None
     if there is not None and there.path not in account.written:
-        if here is not None and _is_copied_as_task(account, here, there) and there.fits(said):
+        pairs = zip(account.plan.reads, account.told, strict=True)
+        # One field is task and correlation id, and was copied as the task.
+        is_task = here is not None and any(read.path == here.path and told for read, told in pairs)
+        if is_task and not there.required and there.fits(said):
             account.write(there.path, there.steps, said)
             account.invent(there.path, slot, said, "what it is about stands for the conversation")
             account.thread = said
@@ -282,13 +237,6 @@ def correlate(account: "LossReport") -> None:
         account.invented = [field_change for field_change in account.invented if field_change.path != there.path]
     elif alone:
         account.lose(here.path, slot, said, account.plan.kept)
-
-
-def _is_copied_as_task(account: "LossReport", here: "EnvelopeField", there: "EnvelopeField") -> bool:
-    """Whether one field is task and correlation id and was copied as the task."""
-    if there.required:
-        return False
-    return any(read.path == here.path and told for read, told in zip(account.plan.reads, account.told, strict=True))
 
 
 def _new_correlation(account: "LossReport", there: "EnvelopeField", slot: str) -> None:

@@ -6,6 +6,7 @@ new value and whether it can be restored, or None if the value does not fit.
 """
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from telex.dialects.scalars import parse_timestamp
@@ -117,8 +118,8 @@ def fits(kind: Kind) -> Test:
         case Integer(low, high):
             return _integer(low, high)
         case Number(low, high):
-            whole = _integer(low, high)
-            return lambda value: whole(value) or (isinstance(value, float) and _within(value, low, high))
+            whole, least, limit = _integer(low, high), -inf if low is None else low, inf if high is None else high
+            return lambda value: whole(value) or (isinstance(value, float) and least <= value <= limit)
         case Timestamp():
             return lambda value: isinstance(value, str) and parse_timestamp(value).at is not None
         case ListOf(item):
@@ -127,8 +128,14 @@ def fits(kind: Kind) -> Test:
         case MapOf(item):
             inner = fits(item)
             return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
-        case Group(fields):
-            return _group({name: (field.required, fits(field.kind)) for name, field in fields.items()})
+        case Group(inside):
+            needed = frozenset(name for name, field in inside.items() if field.required)
+            tests = {name: fits(field.kind) for name, field in inside.items()}
+            return lambda value: (
+                isinstance(value, dict)
+                and needed <= value.keys()
+                and all(name not in tests or tests[name](inner) for name, inner in value.items())
+            )
         case Anything():
             return lambda value: True
 
@@ -136,37 +143,14 @@ def fits(kind: Kind) -> Test:
 def _text(limit: int | None, printable: bool) -> Test:
     if limit is None and not printable:
         return lambda value: isinstance(value, str)  # an empty one only gets a warning
-
-    def fit(value: Any) -> bool:
-        return (
-            isinstance(value, str)
-            and value != ""
-            and (limit is None or len(value) <= limit)
-            and (not printable or value.isprintable())
-        )
-
-    return fit
-
-
-def _within(value: float, low: float | None, high: float | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)
+    most = LIMITS.message_bytes_max if limit is None else limit
+    return lambda value: isinstance(value, str) and 0 < len(value) <= most and (not printable or value.isprintable())
 
 
 def _integer(low: float | None, high: float | None) -> Test:
     least = LIMITS.integer_min if low is None else low
     most = LIMITS.integer_max if high is None else high
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _group(fields: Mapping[str, tuple[bool, Test]]) -> Test:
-    needed = frozenset(name for name, (required, _) in fields.items() if required)
-
-    def fit(value: Any) -> bool:
-        if not isinstance(value, dict) or not needed <= value.keys():
-            return False
-        return all(name not in fields or fields[name][1](inner) for name, inner in value.items())
-
-    return fit
 
 
 NOTHING: Mapping[str, Any] = {}
@@ -360,7 +344,8 @@ def default(kind: Kind, reason: str) -> MinimumValue:
         case Text(_, most, _):
             return MinimumValue(UNKNOWN if most is None or most >= len(UNKNOWN) else "?", reason)
         case Integer(low, high) | Number(low, high):
-            return MinimumValue(_nearest_to_zero(low, high), reason)
+            nearest_to_zero = low if low is not None and low > 0 else high if high is not None and high < 0 else 0
+            return MinimumValue(nearest_to_zero, reason)
         case ListOf():
             return MinimumValue([], reason)
         case MapOf():
@@ -370,9 +355,3 @@ def default(kind: Kind, reason: str) -> MinimumValue:
         case Timestamp():
             return MinimumValue(None, "when the message was sent")
     raise AssertionError(f"no default for {kind}")
-
-
-def _nearest_to_zero(low: float | None, high: float | None) -> float:
-    if low is not None and low > 0:
-        return low
-    return high if high is not None and high < 0 else 0

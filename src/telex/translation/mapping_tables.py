@@ -62,14 +62,6 @@ def _first(*slots: str) -> FromSlot:
     return FromSlot(slots, "unknown")
 
 
-def _as_list(value: Any) -> list[Any]:
-    return [value] if isinstance(value, str) else []
-
-
-def _count(value: Any) -> int:
-    return len(value) if isinstance(value, list) else 0
-
-
 def _sections(headings: str) -> tuple[Section, ...]:
     """`Task=task, Failures=failures[]`: headings and their slots, [] for lists."""
     pairs = [heading.strip().split("=") for heading in headings.split(",")]
@@ -96,87 +88,43 @@ _COMMON: Minimum = {
 }
 
 VBW_TYPED_ROWS = (
-    _typed(
-        "scout_findings",
-        "findings",
-        names="topic=domain",
-        least=_least("domain", {"documents": ([], "there are none")}),
-    ),
-    _typed(
-        "plan_contract",
-        "assign",
-        names="task=plan details=objective title=objective constraints=must_haves",
-        least={
-            "plan": _COMMON["task"],
-            "objective": (_first("task", "$correlation"), "nothing more is said of it"),
-            "tasks": (OfList("task", _as_list), "the one task that is given"),
-            # Never more than the original grants: the result may be sent on as a contract.
-            "allowed": ([], "no path is named, so that it opens none"),
-        },
-    ),
+    _typed("scout_findings", "findings", names="topic=domain",
+        least=_least("domain", {"documents": ([], "there are none")})),
+    # Never more than the original grants: the result may be sent on as a contract.
+    _typed("plan_contract", "assign", names="task=plan details=objective title=objective constraints=must_haves",
+        least={"plan": _COMMON["task"], "objective": (_first("task", "$correlation"), "nothing more is said of it"),
+            "tasks": (OfList("task", lambda task: [task] if isinstance(task, str) else []),
+                "the one task that is given"),
+            "allowed": ([], "no path is named, so that it opens none")}),
     _typed("contract_close", "close", least="plan"),
-    _typed(
-        "execution_update",
-        "progress",
-        names="details=evidence",
-        values={"status": STATUS},
-        least="commit plan status task",
-        remedies={"complete-without-commit": {"commit": "unknown"}},
-    ),
+    _typed("execution_update", "progress", names="details=evidence", values={"status": STATUS},
+        least="commit plan status task", remedies={"complete-without-commit": {"commit": "unknown"}}),
     _typed("blocker_report", "blocked", values={"severity": SEVERITY}, least="plan task"),
-    _typed(
-        "qa_verdict",
-        "verdict",
-        values={"result": RESULT},
-        least="tier total",
-        remedies={"checks-exceed-total": {"total": Sum(("passed", "failed"))}},
-    ),
-    _typed(
-        "approval_request",
-        "ask escalate",
-        names="reason=subject advice=options",
-        values={
-            "kind": "plan=plan_approval gate=gate_override scope=scope_change quality=gate_override "
-            "security=gate_override code=gate_override"
-        },
-        least={"kind": ("plan_approval", "the original does not say of which kind")},
-    ),
-    _typed(
-        "approval_response",
-        "answer",
-        names="decision=approved reasons=reason",
+    _typed("qa_verdict", "verdict", values={"result": RESULT}, least="tier total",
+        remedies={"checks-exceed-total": {"total": Sum(("passed", "failed"))}}),
+    _typed("approval_request", "ask escalate", names="reason=subject advice=options",
+        values={"kind": "plan=plan_approval gate=gate_override scope=scope_change quality=gate_override "
+            "security=gate_override code=gate_override"},
+        least={"kind": ("plan_approval", "the original does not say of which kind")}),
+    _typed("approval_response", "answer", names="decision=approved reasons=reason",
         values={"decision": {"yes": True, "no": False, "conditional": True}},
-        least={
-            "request": (_first("$reply_to", "$correlation"), "the request is not named"),
-            "reason": ("none given", "no reason is given"),
-        },
-    ),
+        least={"request": (_first("$reply_to", "$correlation"), "the request is not named"),
+            "reason": ("none given", "no reason is given")}),
     # Types of 2.1.
-    _row(
-        "debugger_report",
-        "diagnosis",
-        least=_least(
-            "hypothesis",
-            {
-                "confidence": ("low", "no confidence is stated"),
-                "observation": ("inconclusive", "nothing is said of it"),
-                "$.confidence": (FromSlot(("confidence",), "medium"), "the report's own confidence"),
-            },
-        ),
-    ),
+    _row("debugger_report", "diagnosis",
+        least=_least("hypothesis", {"confidence": ("low", "no confidence is stated"),
+            "observation": ("inconclusive", "nothing is said of it"),
+            "$.confidence": (FromSlot(("confidence",), "medium"), "the report's own confidence")})),
     _typed("tests_ready", "progress", serves="none", means={"status": ("partly",)}),
     _typed("shutdown_request", "stop"),
     _typed("shutdown_response", "stopped"),
-)
+)  # fmt: skip
 
 
 _PROGRESS = _row(
-    "dev_progress",
-    "progress",
-    values={"status": STATUS},
-    least="commit plan status task",
+    "dev_progress", "progress", values={"status": STATUS}, least="commit plan status task",
     remedies={"complete-without-commit": {"commit": "unknown"}},
-)
+)  # fmt: skip
 _BLOCKER = _row("dev_blocker", "blocked", least="plan task")
 _QA = _row("qa_result", "verdict", values={"result": RESULT}, least="tier total")
 _FAULT = _row(
@@ -185,139 +133,66 @@ _FAULT = _row(
 
 VBW_HANDOFF_ROWS = (
     _row("scout_findings", "findings", names="topic=domain", least="confidence domain"),
-    _PROGRESS,
-    _BLOCKER,
-    _QA,
-    _FAULT,
-)
+    _PROGRESS, _BLOCKER, _QA, _FAULT,
+)  # fmt: skip
 
 VBW_COMPANY_ROWS = (
-    _row("architecture_design", "design"),
-    _row("senior_spec", "spec"),
-    _PROGRESS,
-    _BLOCKER,
-    _row(
-        "code_review_result",
-        "review verdict",
+    _row("architecture_design", "design"), _row("senior_spec", "spec"), _PROGRESS, _BLOCKER, _QA,
+    _row("code_review_result", "review verdict",
         values={"result": "pass=approve fail=changes_requested notes=approve partly=changes_requested"},
-        least="findings plan",
-    ),
-    _QA,
+        least="findings plan"),
     _row("qa_code_result", "code audit verdict", values={"result": RESULT}),
-    _row(
-        "security_audit",
-        "audit verdict",
-        values={"result": "pass=PASS fail=FAIL notes=WARN partly=FAIL"},
-        least="findings",
-    ),
-    _row(
-        "scout_findings",
-        "findings",
-        names="topic=domain",
-        least=_least(
-            "domain",
-            {"documents/confidence": _COMMON["confidence"], "documents/name": (_first("topic"), "it is not named")},
-        ),
-    ),
+    _row("security_audit", "audit verdict", values={"result": "pass=PASS fail=FAIL notes=WARN partly=FAIL"},
+        least="findings"),
+    _row("scout_findings", "findings", names="topic=domain",
+        least=_least("domain",
+            {"documents/confidence": _COMMON["confidence"], "documents/name": (_first("topic"), "it is not named")})),
     _FAULT,
-    _row(
-        "escalation",
-        "escalate blocked",
-        names="blocker=reason needs=advice attempted=evidence",
+    _row("escalation", "escalate blocked", names="blocker=reason needs=advice attempted=evidence",
         values={"severity": "high=blocking medium=major low=minor", "level": "cto=architect human lead senior"},
-        least={
-            "reason": (_first("task"), "nothing else is said of it"),
+        least={"reason": (_first("task"), "nothing else is said of it"),
             "advice": ("Please decide.", "nothing is proposed"),
-            "severity": ("major", "nothing is said of how bad it is"),
-        },
-    ),
-)
+            "severity": ("major", "nothing is said of how bad it is")}),
+)  # fmt: skip
 
 
 BUILD_FLOW_ROWS = (
-    _row(
-        "TASK_ASSIGNMENT",
-        "assign",
-        least=_least(
-            "task",
-            {
-                "title": (_first("objective", "task", "$correlation"), "the task has no title"),
-                "details": (_first("title", "task", "$correlation"), "nothing more is said of it"),
-            },
-        ),
-    ),
-    _row(
-        "STATUS_UPDATE",
-        "progress",
-        when="status=STARTED|PROGRESS|COMPLETED|FAILED",
+    _row("TASK_ASSIGNMENT", "assign",
+        least=_least("task", {"title": (_first("objective", "task", "$correlation"), "the task has no title"),
+            "details": (_first("title", "task", "$correlation"), "nothing more is said of it")})),
+    _row("STATUS_UPDATE", "progress", when="status=STARTED|PROGRESS|COMPLETED|FAILED",
         values={"status": "done=COMPLETED partly=PROGRESS failed=FAILED started=STARTED"},
-        least=_least("task", {"status": ("PROGRESS", "it is not said to be complete")}),
-    ),
+        least=_least("task", {"status": ("PROGRESS", "it is not said to be complete")})),
     _row("STATUS_UPDATE", "blocked", when="status=BLOCKED", names="blocker=blockers needs=details", least="task"),
     _row("STATE_TRANSITION", "move"),
-    _row(
-        "VALIDATION_REQUEST",
-        "ask escalate",
-        names="evidence=approach reason=subject",
+    _row("VALIDATION_REQUEST", "ask escalate", names="evidence=approach reason=subject",
         values={"kind": "plan=DESIGN quality=QUALITY security=SECURITY code=CODEBASE_REVIEW scope=DESIGN gate=QUALITY"},
-        least=_least("task", {"kind": ("DESIGN", "the original does not say of which kind")}),
-    ),
-    _row(
-        "VALIDATION_RESPONSE",
-        "answer",
-        names="modifications=suggestions",
-        values={"decision": "yes=APPROVED no=REJECTED conditional=CONDITIONAL"},
-        least="task",
-    ),
-    _row(
-        "QUALITY_REPORT",
-        "verdict",
-        names="result=status failures=gates",
-        unread=("failures",),  # the gates that were passed are listed too
+        least=_least("task", {"kind": ("DESIGN", "the original does not say of which kind")})),
+    _row("VALIDATION_RESPONSE", "answer", names="modifications=suggestions",
+        values={"decision": "yes=APPROVED no=REJECTED conditional=CONDITIONAL"}, least="task"),
+    # the gates that were passed are listed too
+    _row("QUALITY_REPORT", "verdict", names="result=status failures=gates", unread=("failures",),
         values={"result": "pass=PASSED fail=FAILED partly=FAILED notes=PASSED"},
-        least=_least("task", {"gates/status": ("FAILED", "it is listed as a failure")}),
-    ),
-    _row(
-        "ERROR_REPORT",
-        "diagnosis",
-        least={
-            "severity": ("ERROR", "nothing is said of how bad it is"),
-            "count": (OfList("evidence", _count), "all that are listed"),
-        },
-    ),
-    _row(
-        "ESCALATION_REQUEST",
-        "escalate blocked",
-        names="blocker=reason evidence=history attempted=history",
+        least=_least("task", {"gates/status": ("FAILED", "it is listed as a failure")})),
+    _row("ERROR_REPORT", "diagnosis",
+        least={"severity": ("ERROR", "nothing is said of how bad it is"),
+            "count": (OfList("evidence", lambda items: len(items) if isinstance(items, list) else 0),
+                "all that are listed")}),
+    _row("ESCALATION_REQUEST", "escalate blocked", names="blocker=reason evidence=history attempted=history",
         values={"level": "cto=CTO human=HUMAN lead=CTO senior=CTO"},
-        least=_least(
-            "task",
-            {
-                "level": ("CTO", "it goes one step up"),
-                "reason": (_first("task", "$correlation"), "nothing else is said of it"),
-                "history/agent": (_first("$sender"), "its sender"),
-            },
-        ),
-    ),
+        least=_least("task", {"level": ("CTO", "it goes one step up"),
+            "reason": (_first("task", "$correlation"), "nothing else is said of it"),
+            "history/agent": (_first("$sender"), "its sender")})),
     _row("COMMIT_REQUEST", "release"),
     _row("DOC_QUERY", "question", least={"query": ("SEARCH", "it is a question")}),
-    _row(
-        "DOC_RESPONSE",
-        "findings",
-        parts={"documents/text": "topics"},  # no other field of it takes words
-        least={
-            "found": (OfList("documents", bool), "whether documents are listed"),
-            "recommendation": ("USE_EXISTING", "nothing is proposed, and this asks nobody for work"),
-        },
-    ),
-    _row(
-        "CODEBASE_REVIEW_REPORT",
-        "survey verdict",
-        names="result=ready",
-        values={"result": {"pass": True, "fail": False, "notes": True, "partly": False}},
-    ),
+    # no other field of it takes words
+    _row("DOC_RESPONSE", "findings", parts={"documents/text": "topics"},
+        least={"found": (OfList("documents", bool), "whether documents are listed"),
+            "recommendation": ("USE_EXISTING", "nothing is proposed, and this asks nobody for work")}),
+    _row("CODEBASE_REVIEW_REPORT", "survey verdict", names="result=ready",
+        values={"result": {"pass": True, "fail": False, "notes": True, "partly": False}}),
     _row("MESSAGE_ERROR", "unread"),
-)
+)  # fmt: skip
 
 
 _BLOCKED = Body(
@@ -345,118 +220,51 @@ def _stopped(type_: str) -> tuple[TypeMapping, TypeMapping]:
 
 
 SIGNAL_MD_ROWS = (
-    _row(
-        "worker_submission",
-        "progress",
-        when="signal=rfr",
-        names="status=qa",
-        values={"status": "done=pass partly=fail"},
-        # Complete work need not be checked, so its status is a section of the body.
-        unwritten=("status",),
-        overstates={
-            "signal": Overstatement("status", ("done",), "it is not said to be ready; no other progress is known")
-        },
+    # Complete work need not be checked, so its status is a section of the body.
+    _row("worker_submission", "progress", when="signal=rfr", names="status=qa",
+        values={"status": "done=pass partly=fail"}, unwritten=("status",),
+        overstates={"signal": Overstatement("status", ("done",),
+            "it is not said to be ready; no other progress is known")},
         least={"qa": (ByValue("status", {"done": "pass"}, "fail"), "no check is reported")},
-        body=Body(
-            "details",
-            "Result",
-            _sections("Task=task, Plan=plan, Commit=commit, Status=status, Self-Assessment=concerns[]"),
-        ),
-    ),
+        body=Body("details", "Result",
+            _sections("Task=task, Plan=plan, Commit=commit, Status=status, Self-Assessment=concerns[]"))),
     _row("worker_submission", "blocked", when="signal=blocked", least="qa", body=_BLOCKED),
-    _row(
-        "worker_submission",
-        "escalate blocked",
-        when="signal=escalate",
-        names=_ALSO_BLOCKED,
-        least="qa",
-        body=_ESCALATED,
-    ),
-    _row(
-        "review_verdict",
-        "review verdict",
-        serves="review verdict",
-        when=_VERDICTS,
-        names="result=signal",
-        values={"result": _RESULT},
-        remedies={"critical-means-fail": {"signal": "fail"}},
-        body=Body("body", "Findings", _VERDICT_SECTIONS),
-    ),
+    _row("worker_submission", "escalate blocked", when="signal=escalate", names=_ALSO_BLOCKED, least="qa",
+        body=_ESCALATED),
+    _row("review_verdict", "review verdict", serves="review verdict", when=_VERDICTS, names="result=signal",
+        values={"result": _RESULT}, remedies={"critical-means-fail": {"signal": "fail"}},
+        body=Body("body", "Findings", _VERDICT_SECTIONS)),
     *_stopped("review_verdict"),
-    _row(
-        "audit_verdict",
-        "audit code verdict",
-        serves="audit code",
-        when=_VERDICTS,
-        names="result=signal",
-        values={"result": _RESULT},
-        least="build tests",
-        remedies={"audit-means-fail": {"signal": "fail"}},
-        body=Body("body", "Runtime", _VERDICT_SECTIONS),
-    ),
+    _row("audit_verdict", "audit code verdict", serves="audit code", when=_VERDICTS, names="result=signal",
+        values={"result": _RESULT}, least="build tests", remedies={"audit-means-fail": {"signal": "fail"}},
+        body=Body("body", "Runtime", _VERDICT_SECTIONS)),
     *_stopped("audit_verdict"),
     _row("triage_result", "triage", when="signal=triage_complete"),
     *_stopped("triage_result"),
-    _row(
-        "plan_result",
-        "design",
-        when="signal=plan_complete",
-        names="artifact=plan_file",
-        least={"has_blockers": (False, "none are named")},
-        body=Body("body", "Summary", _sections("Phase=phase")),
-    ),
+    _row("plan_result", "design", when="signal=plan_complete", names="artifact=plan_file",
+        least={"has_blockers": (False, "none are named")}, body=Body("body", "Summary", _sections("Phase=phase"))),
     *_stopped("plan_result"),
-    _row(
-        "research_result",
-        "findings",
-        when="signal=research_complete",
+    _row("research_result", "findings", when="signal=research_complete",
         least={"verified": (False, "nothing is said of how it was verified")},
-        body=Body(
-            "documents", "Documents", _sections("Confidence=confidence, Why=rationale, Artifact=artifact"), pages=True
-        ),
-    ),
+        body=Body("documents", "Documents", _sections("Confidence=confidence, Why=rationale, Artifact=artifact"),
+            pages=True)),
     *_stopped("research_result"),
-    _row(
-        "task_assignment",
-        "assign",
-        when="signal=execute",
-        body=Body(
-            "details",
-            "Details",
-            _sections(
-                "Title=title, Depends on=depends_on[], Constraints=constraints[], "
-                "Allowed paths=allowed[], Forbidden paths=forbidden[], Checks=checks[], Design=design, Documents=docs[]"
-            ),
-        ),
-    ),
-    _row(
-        "revision_request",
-        "answer",
-        when="signal=revise",
-        means={"decision": ("no",)},
-        body=Body("reasons", "Reasons", _ANSWER_SECTIONS),
-    ),
-    _row(
-        "approval",
-        "answer release",
-        serves="answer release",
-        when="signal=lgtm",
-        overstates={
-            "signal": Overstatement("$intent", ("release",), "it is no leave to commit; no other yes is known")
-        },
-        means={"decision": ("yes", "conditional")},
-        body=Body("reasons", "Reasons", (*_ANSWER_SECTIONS, *_sections("Files=files[]"))),
-    ),
+    _row("task_assignment", "assign", when="signal=execute",
+        body=Body("details", "Details",
+            _sections("Title=title, Depends on=depends_on[], Constraints=constraints[], "
+            "Allowed paths=allowed[], Forbidden paths=forbidden[], Checks=checks[], Design=design, Documents=docs[]"))),
+    _row("revision_request", "answer", when="signal=revise", means={"decision": ("no",)},
+        body=Body("reasons", "Reasons", _ANSWER_SECTIONS)),
+    _row("approval", "answer release", serves="answer release", when="signal=lgtm",
+        overstates={"signal": Overstatement("$intent", ("release",),
+            "it is no leave to commit; no other yes is known")}, means={"decision": ("yes", "conditional")},
+        body=Body("reasons", "Reasons", (*_ANSWER_SECTIONS, *_sections("Files=files[]")))),
     _row("triage_request", "size-up", when="signal=execute"),
     _row("architecture_request", "plan", when="signal=plan"),
-    _row(
-        "research_request",
-        "question",
-        when="signal=research",
+    _row("research_request", "question", when="signal=research",
         least={"topic": (_first("$correlation"), "no topic is named")},
-        body=Body("context", "Context", _sections("Keywords=keywords[]")),
-    ),
-)
+        body=Body("context", "Context", _sections("Keywords=keywords[]"))),
+)  # fmt: skip
 
 
 ROWS: Mapping[str, tuple[TypeMapping, ...]] = {

@@ -91,26 +91,22 @@ Facts = list[tuple[str, Any]]  # each with its label
 
 def render(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader, body: str | None = None) -> str:
     """The message as markdown. `body` is the text under front matter."""
+    whom = "everybody" if header.recipient == EVERYONE else _named(header.recipient, header.recipient_role)
+    title = f"# {on_one_line(type_.name)} from {_named(header.sender, header.sender_role)}"
+    title += f" to {whom}" if whom else ""
     facts = _facts(tree, dialect, type_, header)
     long = [(label, value) for label, value in facts if isinstance(value, str) and _is_long(value)]
     short = [fact for fact in facts if fact not in long]
     if body is not None and body.strip():
         long.append(("body", body))
     blocks = [
-        [_title(type_, header)],
+        [title[:-1] + "\\#" if title.endswith("#") else title],  # a trailing # would close the heading
         [on_one_line(type_.purpose)],
         [line for label, value in short for line in _fact(label, value, 0)],
         *([f"{label}:", *_text(value, "")] for label, value in long),
         reply_lines(tree, dialect, type_, header),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-
-def _title(type_: MessageType, header: MessageHeader) -> str:
-    whom = "everybody" if header.recipient == EVERYONE else _named(header.recipient, header.recipient_role)
-    title = f"# {on_one_line(type_.name)} from {_named(header.sender, header.sender_role)}"
-    title += f" to {whom}" if whom else ""
-    return title[:-1] + "\\#" if title.endswith("#") else title  # a trailing # would close the heading
 
 
 def _named(name: str | None, role: str | None) -> str:
@@ -162,15 +158,11 @@ def _fact(label: str, value: Any, depth: int) -> Iterator[str]:
         yield f"{indent}- {label}: {', '.join(f'{_label(name)} {_word(one)}' for name, one in value.items())}"
     elif isinstance(value, dict):
         yield f"{indent}- {label}:"
-        yield from _entries(value, depth + 1)
+        for name, one in list(value.items())[:ITEMS_MAX]:
+            yield from _fact(_label(name), one, depth + 1)
+        yield from _more(len(value), depth + 1)
     else:
         yield from _items(label, value, depth)
-
-
-def _entries(value: dict[str, Any], depth: int) -> Iterator[str]:
-    for name, one in list(value.items())[:ITEMS_MAX]:
-        yield from _fact(_label(name), one, depth)
-    yield from _more(len(value), depth)
 
 
 def _items(label: str, value: list[Any], depth: int) -> Iterator[str]:
@@ -260,10 +252,15 @@ def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: Messag
         return [f"**The answer is for {' or '.join(answer.senders)} to give**; plain text reaches {you}{words}."]
     begun = answer_begun(tree, dialect, answer, header)
     sections = "\n".join(f"## {name}\n" for name in answer.sections)
-    text = _json(begun) if dialect.form == "json" else shown_lines(write(dialect, begun, sections))
+    if dialect.form == "json":
+        text = json.dumps(begun, ensure_ascii=False)
+        text = text if text.isprintable() else json.dumps(begun)
+    else:
+        text = shown_lines(write(dialect, begun, sections))
+    article = "an" if answer.name[:1].lower() in tuple("aeiou") else "a"
     also = _by(commands, " Or type ") + "." if does in _BY_COMMAND and commands else ""
     return [
-        f"**It asks for {_an(answer.name)}**: fill in what is marked, and send it to {you}.{also}",
+        f"**It asks for {article} {on_one_line(answer.name)}**: fill in what is marked, and send it to {you}.{also}",
         "",
         *fenced(text.rstrip("\n"), language="json" if dialect.form == "json" else ""),
     ]
@@ -271,23 +268,17 @@ def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: Messag
 
 def answer_begun(tree: Tree, dialect: Dialect, answer: MessageType, header: MessageHeader) -> Tree:
     """Draft of the answer, with the fields that are known: request, sender, recipient, task."""
-    wire = dialect.wire
+    wire, inside = dialect.wire, tree.get(dialect.payload) if dialect.payload else tree
     by_name = dialect.addresses == "names"
     known: dict[str | None, Any] = {
         wire.reply_to: header.id,
         wire.correlation: header.correlation,
         wire.sender: header.recipient if by_name else header.recipient_role,
         wire.recipient: header.sender if by_name else None,
-        wire.task: _same(tree, dialect, wire.task),
+        wire.task: inside.get(wire.task or "") if isinstance(inside, dict) else None,
     }
     given = {name: value for name, value in known.items() if name and value and _takes(dialect, answer, name, value)}
     return draft(dialect, answer, given, now=blank(Timestamp()), new_id=blank(Text(printable=True)))
-
-
-def _same(tree: Tree, dialect: Dialect, name: str | None) -> Any:
-    """Value of a field that the answer has too."""
-    inside = tree.get(dialect.payload) if dialect.payload else tree
-    return inside.get(name) if isinstance(inside, dict) and name else None
 
 
 def _takes(dialect: Dialect, answer: MessageType, name: str, value: Any) -> bool:
@@ -312,13 +303,3 @@ def _typed(commands: tuple[str, ...], header: MessageHeader) -> list[str]:
 
 def _by(commands: list[str], before: str = ": ") -> str:
     return before + " or ".join(commands) if commands else ""
-
-
-def _json(tree: Tree) -> str:
-    text = json.dumps(tree, ensure_ascii=False)
-    return text if text.isprintable() else json.dumps(tree)
-
-
-def _an(name: str) -> str:
-    article = "an" if name[:1].lower() in tuple("aeiou") else "a"
-    return f"{article} {on_one_line(name)}"

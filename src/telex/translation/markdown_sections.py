@@ -15,6 +15,7 @@ SILENT = "Nothing was said about it."
 NONE = "None."
 _HASH = re.compile(r"^(\\*#)", re.MULTILINE)
 _ESCAPED_HASH = re.compile(r"^\\(\\*#)", re.MULTILINE)
+_BACKSLASHED = r"\\\g<0>"
 _GAP = "\n\n"
 
 
@@ -27,7 +28,10 @@ class ParsedBody(NamedTuple):
 def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = ()) -> tuple[str, list[str]]:
     """A body with these values and every heading of the type; and the headings without a value."""
     main = values.get(spec.main)
-    text = _pages(main) if spec.pages and main is not None else main
+    text = main
+    if spec.pages and main is not None:
+        is_unnamed = len(main) == 1 and "name" not in main[0]
+        text = str(main[0]["text"]) if is_unnamed else _pages(main)
     if text is not None and values.keys() == {spec.main} and _stands_alone(spec, text, main, headings):
         return str(text), []
     sections = [section for section in spec.sections if section.slot in values]
@@ -82,7 +86,8 @@ def _freely_parsed(spec: Body, body: str, headings: tuple[str, ...]) -> ParsedBo
             continue
         section = by_heading.get(heading or "")
         if section is not None and section.slot not in values:
-            values[section.slot] = _freely_read(section, text)
+            plain = _ESCAPED_HASH.sub(r"\1", text)
+            values[section.slot] = plain if not section.listed else [] if text == NONE else items(text)
         else:
             rest.append((called.get(heading or "", ""), text))
     strays: dict[str, list[str]] = {}
@@ -98,12 +103,6 @@ def _freely_parsed(spec: Body, body: str, headings: tuple[str, ...]) -> ParsedBo
         text = rest[0][1] if alone else _GAP.join(f"## {name}\n{one}" if name else one for name, one in rest)
         values[spec.main] = _paged(text) if spec.pages else text
     return ParsedBody(values, {name: _GAP.join(texts) for name, texts in strays.items()}, as_written=False)
-
-
-def _freely_read(section: Section, text: str) -> Any:
-    if not section.listed:
-        return _ESCAPED_HASH.sub(r"\1", text)
-    return [] if text == NONE else items(text)
 
 
 def _sections(spec: Body, body: str) -> dict[str, Any] | None:
@@ -132,7 +131,7 @@ def _sections(spec: Body, body: str) -> dict[str, Any] | None:
 def _written(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join("- " + item.replace("\n", "\n  ") for item in value) if value else NONE
-    return _HASH.sub(_backslash, value) if "#" in value else str(value)
+    return _HASH.sub(_BACKSLASHED, value) if "#" in value else str(value)
 
 
 def _read(section: Section, text: str) -> Any:
@@ -143,10 +142,8 @@ def _read(section: Section, text: str) -> Any:
     return [item.replace("\n  ", "\n") for item in text.removeprefix("- ").split("\n- ")]
 
 
-def _pages(pages: Any) -> str:
-    if len(pages) == 1 and "name" not in pages[0]:
-        return str(pages[0]["text"])
-    return _GAP.join(f"### {page['name']}\n{_HASH.sub(_backslash, page['text'])}" for page in pages)
+def _pages(pages: list[dict[str, str]]) -> str:
+    return _GAP.join(f"### {page['name']}\n{_HASH.sub(_BACKSLASHED, page['text'])}" for page in pages)
 
 
 def _paged(text: str) -> list[dict[str, str]]:
@@ -156,14 +153,9 @@ def _paged(text: str) -> list[dict[str, str]]:
         for one in text.removeprefix("### ").split(f"{_GAP}### "):
             name, _, inside = one.partition("\n")
             found.append({"name": name, "text": _ESCAPED_HASH.sub(r"\1", inside)})
-        written = _GAP.join(f"### {page['name']}\n{_HASH.sub(_backslash, page['text'])}" for page in found)
-        if written == text:
+        if _pages(found) == text:
             return found
     return [{"text": text}]
-
-
-def _backslash(found: re.Match[str]) -> str:
-    return "\\" + found[0]
 
 
 # --- handwritten bodies -----------------------------------------------------------------------------------------------
@@ -197,8 +189,10 @@ def cut(body: str, names: Collection[str], deepest: int = 6) -> list[BodySection
     fence = ""
     for number, line in enumerate(lines):
         marked = _FENCE.match(line)
-        if marked is not None:
-            fence = _after(fence, marked[1], line)
+        if marked is not None and not fence:
+            fence = marked[1]
+        elif marked is not None and marked[1].startswith(fence) and line.strip() == marked[1]:
+            fence = ""  # closed by as many marks or more
         heading = _HEADING.match(line) if not fence and marked is None else None
         level = len(heading[1]) if heading is not None else 0
         title = _title(line[heading.end() :]) if heading is not None else ""
@@ -213,14 +207,6 @@ def cut(body: str, names: Collection[str], deepest: int = 6) -> list[BodySection
     if all(open_.heading is None for open_ in opens):
         return None
     return [BodySection(open_.heading, "\n".join(open_.lines).strip("\n")) for open_ in opens]
-
-
-def _after(fence: str, mark: str, line: str) -> str:
-    """The code fence that is open after this line."""
-    if not fence:
-        return mark
-    closes = mark[0] == fence[0] and len(mark) >= len(fence) and line.strip() == mark
-    return "" if closes else fence
 
 
 def _title(words: str) -> str:
@@ -240,15 +226,11 @@ def _known(title: str, names: Collection[str], lines: list[str], number: int) ->
         if gap is None or gap.end() == len(title):
             continue
         # "Result: ..." is a section; "Result of the tests" is a heading of its own, unless nothing follows it.
-        if not gap[0].isspace() or _is_empty_below(lines, number):
+        following = (lines[below] for below in range(number + 1, len(lines)))  # no copy of the list, which may be long
+        below = next((line for line in following if line.strip()), "# ")
+        if not gap[0].isspace() or _HEADING.match(below):
             return name, title[gap.end() :]
     return None
-
-
-def _is_empty_below(lines: list[str], number: int) -> bool:
-    following = (lines[below] for below in range(number + 1, len(lines)))  # no copy of the list, which may be long
-    below = next((line for line in following if line.strip()), None)
-    return below is None or _HEADING.match(below) is not None
 
 
 def items(text: str) -> list[str]:

@@ -11,7 +11,6 @@ from telex.dialects.schema import (
     Fields,
     Group,
     HardRule,
-    Kind,
     ListOf,
     MessageType,
     Text,
@@ -135,12 +134,26 @@ class MappingPlan(NamedTuple):
     places: Mapping[str, Slot]  # of the result, by the action's field names
     known: KnownFields
     order: tuple[str, ...]  # of the result's fields
-    threaded_first: bool  # the correlation id has a field of its own
     at_home: tuple[bool, ...]  # for each read
-    no_place: str  # reason why a field is lost
-    kept: str  # reason why an envelope field is
     strays: str | None  # path of what the translation back cannot restore
     version: str | None  # field of the result with the dialect's version
+
+    @property
+    def no_place(self) -> str:
+        """Reason why a field is lost."""
+        return f"{self.spoken.type} has no place for it"
+
+    @property
+    def kept(self) -> str:
+        """Reason why a field of the envelope is lost."""
+        return f"{self.to.name} does not write it; the bus keeps it"
+
+    @property
+    def threaded_first(self) -> bool:
+        """Whether the original's field holds only a correlation id, or the result needs one in any case."""
+        thread = self.wires["correlation"]
+        is_sure = thread.alone or thread.there is None or thread.there.required
+        return self.to.wire.correlation in self.to.envelope and is_sure
 
 
 TYPE_PATH = path_of(TYPE)
@@ -170,16 +183,20 @@ def make(
         if not slot.in_body and (row_value := _constant(slot, row, spoken)) is not None
     ]
     taken = {path for path, *_ in constants}
-    version = _version(to, becomes)
+    version_field = to.fields_of(becomes).get(to.wire.version or "")
+    is_stated = version_field is not None and fits(version_field.kind)(to.stated_version)
+    version = to.wire.version if is_stated else None
     needs, groups = _needs(to, becomes, theirs, spoken, version=version, reason=f"{row.type} says nothing of it")
+    rules = [rule for rule in (*to.rules, *becomes.rules) if rule.severity == "refusal"]
+    known = [slot.steps for slot in ours if not slot.in_body]
+    known += [wire.here.steps for wire in wires.values() if wire.here is not None]
+    known += [(name,) for name in (TYPE, dialect.wire.version) if name is not None]
     strays = None
     if row.type not in {mapping.type for mapping in home}:
         strays = TYPE_PATH
     elif row not in home:
         strays = next((slot.path for slot in ours if slot.slot in row.when), TYPE_PATH)
-    meant = tuple(
-        (number, slot, values[0]) for slot, values in spoken.means.items() for number in by_slot.get(slot, ())
-    )
+    means = spoken.means.items()
     return MappingPlan(
         dialect=dialect,
         type=type_,
@@ -191,26 +208,18 @@ def make(
         by_slot=by_slot,
         carries=_carries(ours, theirs, row, spoken, index=index, taken=taken),
         constants=tuple(constants),
-        meant=meant,
+        meant=tuple((number, slot, values[0]) for slot, values in means for number in by_slot.get(slot, ())),
         needs=needs,
         groups=groups,
         wires=wires,
-        rules=_rules(to, becomes),
+        rules=tuple((compile_for_tree(parse(rule.broken_when), to, becomes), rule) for rule in rules),
         places={slot.name: slot for slot in reversed(theirs)},
-        known=_known(dialect, ours, wires),
+        known=_inside((), known),
         order=tuple(to.fields_of(becomes)),
-        threaded_first=to.wire.correlation in to.envelope and _is_sure(wires["correlation"]),
         at_home=tuple(read.at_home for read in reads),
-        no_place=f"{spoken.type} has no place for it",
-        kept=f"{to.name} does not write it; the bus keeps it",
         strays=strays,
         version=version,
     )
-
-
-def _is_sure(thread: EnvelopeMapping) -> bool:
-    """Whether the original's field holds only a correlation id, or the result needs a value in any case."""
-    return thread.alone or thread.there is None or thread.there.required
 
 
 # --- envelope fields -------------------------------------------------------------------------------------------------
@@ -275,6 +284,14 @@ def _carries(
     by_slot: dict[str, list[Slot]] = {}
     for place in sorted((slot for slot in ours if slot.slot not in row.unread), key=lambda slot: not slot.in_body):
         by_slot.setdefault(place.slot, []).append(place)
+
+    def leads_back(here: Slot, there: Slot) -> bool:
+        """Whether the translation back puts the value into the same field."""
+        meanings = [slot.slot for slot in theirs if slot.path == there.path and slot.slot in known]
+        back = (slot.path for slot in ours if meanings and slot.slot == meanings[0])
+        return there.in_body or next(back, None) == here.path
+
+    known = {slot.slot for slot in ours}
     for preference, there in enumerate(theirs):
         if there.path in taken or there.slot in spoken.means:
             continue
@@ -293,20 +310,11 @@ def _carries(
                 steps=there.steps,
                 name=there.name,
                 way=way(here.kind, here.values, there.kind, there.values),
-                exact=not is_unwritten and _leads_back(here, there, ours, theirs, spoken),
+                exact=not is_unwritten and there.slot not in spoken.unread and leads_back(here, there),
                 items=_items(here, there, spoken),
             )
             found.append(((borrowed, preference, rank), carry))
     return tuple(carry for _, carry in sorted(found, key=lambda pair: pair[0]))
-
-
-def _leads_back(here: Slot, there: Slot, ours: list[Slot], theirs: list[Slot], spoken: TypeMapping) -> bool:
-    """Whether the translation back puts the value into the same field."""
-    if there.in_body or there.slot in spoken.unread:
-        return there.slot not in spoken.unread
-    known = {slot.slot for slot in ours}
-    meanings = [slot.slot for slot in theirs if slot.path == there.path and slot.slot in known]
-    return next((slot.path for slot in ours if slot.slot == meanings[0]), None) == here.path if meanings else False
 
 
 def _items(here: Slot, there: Slot, spoken: TypeMapping) -> ListMapping | None:
@@ -338,30 +346,17 @@ def _items(here: Slot, there: Slot, spoken: TypeMapping) -> ListMapping | None:
 
 
 def _part_way(here: ItemPart, there: ItemPart) -> Way:
-    tell = way(_said(here.kind, there), None, there.kind, None)
+    kind = here.kind
+    if isinstance(kind, Text) and not there.steps:
+        # An empty item stays in its list: without it the indexes of the later items would change.
+        kind = kind._replace(may_be_empty=False)
+    tell = way(kind, None, there.kind, None)
     if not there.only_written:
         return tell
     return lambda value: (told[0], False) if (told := tell(value)) is not None else None
 
 
-def _said(kind: Kind, there: ItemPart) -> Kind:
-    """An empty item stays in its list: without it the indexes of the later items would change."""
-    return kind._replace(may_be_empty=False) if isinstance(kind, Text) and not there.steps else kind
-
-
-def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
-    """Rules whose violation refuses the message."""
-    rules = [rule for rule in (*to.rules, *type_.rules) if rule.severity == "refusal"]
-    return tuple((compile_for_tree(parse(rule.broken_when), to, type_), rule) for rule in rules)
-
-
 # --- required fields -------------------------------------------------------------------------------------------------
-
-
-def _version(to: Dialect, type_: MessageType) -> str | None:
-    """Name of the field with the dialect's version, where this type has it and the version is valid there."""
-    field = to.fields_of(type_).get(to.wire.version or "")
-    return to.wire.version if field is not None and fits(field.kind)(to.stated_version) else None
 
 
 def _needs(
@@ -393,13 +388,6 @@ def _needs(
 
     look(to.fields_of(type_), (), None)
     return tuple(needs), tuple(groups)
-
-
-def _known(dialect: Dialect, ours: list[Slot], wires: Mapping[str, EnvelopeMapping]) -> KnownFields:
-    steps = [slot.steps for slot in ours if not slot.in_body]
-    steps += [wire.here.steps for wire in wires.values() if wire.here is not None]
-    steps += [(name,) for name in (TYPE, dialect.wire.version) if name is not None]
-    return _inside((), steps)
 
 
 def _inside(above: Steps, steps: list[Steps]) -> KnownFields:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from telex.dialects.scalars import format_timestamp
-from telex.dialects.schema import TYPE, ListOf, Tree, set_path
+from telex.dialects.schema import TYPE, ListOf, Tree, get_path, set_path
 from telex.model.limits import LIMITS
 from telex.model.text import join, path_of, within
 from telex.translation import markdown_sections
@@ -21,9 +21,7 @@ from telex.translation.mapping import (
     UNSAID,
     ByValue,
     FromSlot,
-    MinimumValue,
     OfList,
-    Steps,
     Sum,
     Worth,
     canonical,
@@ -92,11 +90,6 @@ class LossReport:
         values = [canonical(self.values[number], reads[number].spelt) for number in self.plan.by_slot.get(slot, ())]
         return [value for value in (*means[:1], *values) if isinstance(value, str)]
 
-    def untold(self, slot: str) -> bool:
-        """Whether the original has a value of the slot that was not copied."""
-        numbers = self.plan.by_slot.get(slot, ())
-        return any(self.values[number] is not None and not self.told[number] for number in numbers)
-
     def worth(self, value: Worth, fits: Any = None) -> Any:
         match value:
             case FromSlot(slots, otherwise):
@@ -127,7 +120,12 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
             account.carried.append((TYPE_PATH, path))
     if plan.threaded_first:
         correlate(account)
-    _mean(account)
+    for number, _, plainest in plan.meant:  # values that the other type implies
+        said = account.values[number]
+        if said is not None:
+            account.told[number] = True
+            account.carried.append((plan.reads[number].path, TYPE_PATH))
+            account.vague[number] = canonical(said, plan.reads[number].spelt) != plainest
     _carry(account)
     _constrain(account)
     if not plan.threaded_first:
@@ -137,7 +135,11 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
         return NoCounterpart(plan.to, broken)
     text = _write_body(account)
     _close(account)
-    translation = Translation(plan.to, plan.becomes, _in_order(account.result, plan), text)
+    ordered = {name: account.result[name] for name in plan.order if name in account.result}
+    if plan.to.payload in ordered:
+        inside = ordered[plan.to.payload]
+        ordered[plan.to.payload] = {name: inside[name] for name in plan.becomes.fields if name in inside}
+    translation = Translation(plan.to, plan.becomes, ordered, text)
     return translation._replace(
         lost=tuple(account.lost),
         invented=tuple(account.invented),
@@ -146,16 +148,6 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
         sender_role=account.roles[0],
         recipient_role=account.roles[1],
     )
-
-
-def _mean(account: LossReport) -> None:
-    """Values that the other type implies."""
-    for number, _, plainest in account.plan.meant:
-        said = account.values[number]
-        if said is not None:
-            account.told[number] = True
-            account.carried.append((account.plan.reads[number].path, TYPE_PATH))
-            account.vague[number] = canonical(said, account.plan.reads[number].spelt) != plainest
 
 
 def _carry(account: LossReport) -> None:
@@ -271,7 +263,8 @@ def _fill(account: LossReport) -> str | None:
     for path, steps, slot, fits, least, plain, inside_of, meant in account.plan.needs:
         if path in written or (inside_of is not None and inside_of(account.result) is None):
             continue
-        if meant is not None and account.untold(meant):
+        numbers = account.plan.by_slot.get(meant, ()) if meant is not None else ()
+        if any(account.values[number] is not None and not account.told[number] for number in numbers):
             return f"{account.plan.becomes.name} has no word for the {meant} of this {account.plan.type.name}."
         if least is UNSAID:
             return f"{account.plan.becomes.name} has to say {slot}, and this {account.plan.type.name} does not."
@@ -279,25 +272,14 @@ def _fill(account: LossReport) -> str | None:
         if not plain:
             value = format_timestamp(account.header.at) if value is None else account.worth(value, fits)
         account.write(path, steps, value)
-        account.invent(path, slot, value, least.reason if plain else _reason(account, least, value))
+        # No other field had a value for it, or the reason in the mapping.
+        is_unsaid = isinstance(least.value, FromSlot) and value == least.value.otherwise
+        reason = f"{account.plan.type.name} says nothing of it" if is_unsaid else least.reason
+        account.invent(path, slot, value, reason)
     for group in account.plan.groups:
-        if len(group) > 1 or group[0] != account.plan.to.payload:
-            _note_empty(account, group)
+        if group != (account.plan.to.payload,) and not get_path(group)(account.result):
+            account.invent(path_of(*group), None, {}, f"{account.plan.becomes.name} wants it there")
     return None
-
-
-def _reason(account: LossReport, least: MinimumValue, value: Any) -> str:
-    """Reason of a default: no other field had a value for it, or the reason in the mapping."""
-    nothing = isinstance(least.value, FromSlot) and value == least.value.otherwise
-    return f"{account.plan.type.name} says nothing of it" if nothing else least.reason
-
-
-def _note_empty(account: LossReport, group: Steps) -> None:
-    inside: Any = account.result
-    for step in group:
-        inside = inside[step]
-    if not inside:
-        account.invent(path_of(*group), None, {}, f"{account.plan.becomes.name} wants it there")
 
 
 def _fix(account: LossReport) -> str | None:
@@ -335,16 +317,15 @@ def _close(account: LossReport) -> None:
     for number, value in enumerate(account.values):
         if value is None:
             continue
-        if not told[number]:
-            read = plan.reads[number]
-            if read.path not in account.wired:
-                account.lose(read.path, read.slot, value, plan.no_place)
-        elif plan.at_home[number]:
-            account.carried.append((plan.reads[number].path, TYPE_PATH))
+        read = plan.reads[number]
+        if told[number] and plan.at_home[number]:
+            account.carried.append((read.path, TYPE_PATH))
+        elif read.path in account.wired:
+            continue
+        elif not told[number]:
+            account.lose(read.path, read.slot, value, plan.no_place)
         elif vague[number]:
-            read = plan.reads[number]
-            if read.path not in account.wired:
-                account.narrow(read.path, read.slot, value, f"{plan.to.name} has no field that translates back")
+            account.narrow(read.path, read.slot, value, f"{plan.to.name} has no field that translates back")
     if account.body and plan.row.body is None:
         account.lose(BODY, None, account.body, plan.no_place)
     elif account.body:
@@ -367,16 +348,6 @@ def _residue(account: LossReport, tree: Tree, known_fields: KnownFields) -> None
             _residue(account, value, inside)
         elif value is not None:
             account.lose(inside.path, None, value, "it is not what the field is for")
-
-
-def _in_order(tree: Tree, plan: MappingPlan) -> Tree:
-    """Fields in the order of the dialect's page."""
-    found = {name: tree[name] for name in plan.order if name in tree}
-    payload = plan.to.payload
-    if payload is not None and payload in found:
-        inside = found[payload]
-        found[payload] = {name: inside[name] for name in plan.becomes.fields if name in inside}
-    return found
 
 
 # --- markdown body ----------------------------------------------------------------------------------------------------

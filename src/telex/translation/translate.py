@@ -85,7 +85,9 @@ def translate(
     tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect, header: MessageHeader, body: str | None = None
 ) -> Translation | NoCounterpart:
     """The message in another dialect; unchanged if that is its own."""
-    if to.name == dialect.name and not _lacks_envelope(tree, dialect):
+    # What the flat form of a dialect lacks is added as in any translation.
+    needed = (name for name, field in dialect.envelope.items() if field.required) if dialect.flat is not None else ()
+    if to.name == dialect.name and all(name in tree for name in needed):
         return Translation(to, type_, tree, body, sender_role=header.sender_role, recipient_role=header.recipient_role)
     if dialect.form == "front-matter":
         tree = typed(tree, dialect.fields_of(type_))
@@ -101,13 +103,6 @@ def translate(
     return NoCounterpart(to, type_translation.why_not)
 
 
-def _lacks_envelope(tree: Tree, dialect: Dialect) -> bool:
-    """Whether it was sent in the dialect's flat form: what it lacks is then added as in any translation."""
-    return dialect.flat is not None and any(
-        field.required and name not in tree for name, field in dialect.envelope.items()
-    )
-
-
 def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> TypeTranslation:
     """Cached by identity, since a type may be in a dialect and in one that extends it."""
     key = (id(dialect), id(type_), id(to))
@@ -115,20 +110,13 @@ def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> TypeTranslation
     if type_translation is None:
         if len(_REMEMBERED) >= WAYS_REMEMBERED_MAX:
             _REMEMBERED.clear()
-        ways = _find(dialect, type_, to)
-        reason = why_not(dialect, type_.name, to)
-        type_translation = _REMEMBERED[key] = TypeTranslation(dialect, type_, to, ways, reason)
+        ways, names, reason = [], names_of(type_), why_not(dialect, type_.name, to)
+        for row, becomes in routes(dialect, type_.name, to):
+            whens = tuple((get_path(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
+            plans = tuple(make(dialect, row, to, other, home_of(other, dialect)) for other in becomes)
+            ways.append(TranslationPath(whens, plans))
+        type_translation = _REMEMBERED[key] = TypeTranslation(dialect, type_, to, tuple(ways), reason)
     return type_translation
-
-
-def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[TranslationPath, ...]:
-    ways = []
-    for row, becomes in routes(dialect, type_.name, to):
-        names = names_of(type_) if row.when else {}
-        whens = tuple((get_path(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
-        plans = tuple(make(dialect, row, to, other, home_of(other, dialect)) for other in becomes)
-        ways.append(TranslationPath(whens, plans))
-    return tuple(ways)
 
 
 def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpart:

@@ -37,12 +37,22 @@ def authorise_sender(
 
     `as_name` is the agent's name; it does not count where the dialect's field holds a role.
     """
-    claimed = _claim(tree, dialect.wire.sender, dialect)
+    findings: list[Finding] = []
+    claimed = _claim(tree, dialect.wire.sender)
     sender = as_role or (claimed if dialect.addresses == "roles" else None)
     if as_role is not None and may_sign_for(as_role, claimed, dialect, type_):
-        sender, findings = claimed, []
+        sender = claimed
     else:
-        findings = _claim_differs(claimed, signed_as(dialect, as_role, as_name), dialect)
+        signed = signed_as(dialect, as_role, as_name)
+        if claimed is not None and signed is not None and not same_name(claimed, signed):
+            say = f"Sign as {signed}, the sender of this message."
+            if dialect.addresses == "roles" and signed == AGENT:
+                say = f"Give your role once, role {normalised(claimed)}: a message cannot claim it."
+            elif dialect.addresses == "roles" and signed not in dialect.roles:
+                say = f"Ask another agent to send it: {signed} is not a role of {dialect.name}."
+            path = path_of(dialect.wire.sender or "")
+            finding = Finding("role-claim-differs", path, say, expected=signed, found=claimed, nearest=signed)
+            findings.append(finding)
     if sender is not None and not may_send(sender, type_):
         findings.append(_may_not_send(sender, type_, dialect, claimed=as_role is None))
     return findings
@@ -59,7 +69,7 @@ def authorise_recipient(
 ) -> list[Finding]:
     """Findings on the recipient. Without a role only the message's own recipient field is checked."""
     findings = []
-    named = _claim(tree, dialect.wire.recipient, dialect)
+    named = _claim(tree, dialect.wire.recipient)
     if dialect.addresses == "roles" and named is not None and not may_receive(named, type_):
         findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
     if to_role is not None and not may_receive(to_role, type_):
@@ -104,21 +114,9 @@ def may_receive(role: str, type_: MessageType) -> bool:
     return type_.receivers == ANY or role in type_.receivers or (asks and role == HUMAN)
 
 
-def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:
+def _claim(tree: Tree, field: str | None) -> str | None:
     claimed = tree.get(field) if field else None
     return claimed if isinstance(claimed, str) and not is_blank(claimed) else None
-
-
-def _claim_differs(claimed: str | None, sender: str | None, dialect: Dialect) -> list[Finding]:
-    if claimed is None or sender is None or same_name(claimed, sender):
-        return []
-    say = f"Sign as {sender}, the sender of this message."
-    if dialect.addresses == "roles" and sender == AGENT:
-        say = f"Give your role once, role {normalised(claimed)}: a message cannot claim it."
-    elif dialect.addresses == "roles" and sender not in dialect.roles:
-        say = f"Ask another agent to send it: {sender} is not a role of {dialect.name}."
-    path = path_of(dialect.wire.sender or "")
-    return [Finding("role-claim-differs", path, say, expected=sender, found=claimed, nearest=sender)]
 
 
 def _may_not_send(role: str, type_: MessageType, dialect: Dialect, *, claimed: bool) -> Finding:

@@ -37,14 +37,19 @@ _WANTED = (*Envelope._fields, _TASK)
 
 def facts_in(tree: Tree, dialect: Dialect, type_: MessageType) -> Envelope:
     """Envelope of a parsed message."""
-    found = {name: _text(get_path(path)(tree)) for name, path in paths_of(dialect, type_).items()}
-    return _facts([found.get(name) for name in _WANTED])
+    return _facts({name: get_path(path)(tree) for name, path in paths_of(dialect, type_).items()})
 
 
 def facts_in_envelope(tree: Tree, dialect: Dialect) -> Envelope:
     """Envelope of a message with an unknown type, which is refused with its own id."""
     places = {name: getattr(dialect.wire, name) for name in _WANTED}
-    return _facts([_text(tree.get(place)) if place in dialect.envelope else None for place in places.values()])
+    return _facts({name: tree.get(place) for name, place in places.items() if place in dialect.envelope})
+
+
+def _facts(values: dict[str, Any]) -> Envelope:
+    texts = {name: value or None for name, value in values.items() if isinstance(value, str)}
+    task = texts.pop(_TASK, None)
+    return Envelope(**{**texts, "correlation": texts.get("correlation") or task})
 
 
 def opener_of(dialect: Dialect, type_: MessageType, shape: "StructLayout") -> Callable[[Any], Envelope]:
@@ -69,21 +74,12 @@ def attribute(path: tuple[str, ...] | None, shape: "StructLayout | None") -> str
     return shape.attributes[first] + inner
 
 
-def _facts(found: Any) -> Envelope:
-    id_, correlation, reply_to, recipient, task = found
-    return Envelope(id_ or None, correlation or task or None, reply_to or None, recipient or None)
-
-
 def paths_of(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
     """Path of each value. A field that is not text, as a user's dialect may have it, does not count."""
     places, fields = {name: getattr(dialect.wire, name) for name in _WANTED}, dialect.fields_of(type_)
     paths = {name: dialect.locate(type_, place) for name, place in places.items() if place is not None}
     kinds = {name: field.kind for name, path in paths.items() if (field := kind_at(fields, path)) is not None}
     return {name: path for name, path in paths.items() if isinstance(kinds.get(name), (Text, OneOf))}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 # Refusals under a lenient policy too: there is no text to deliver, or it exceeds the size limit.
@@ -173,7 +169,7 @@ def check(
     unsigned = _sign(tree, dialect, type_, authorised, as_role=as_role, as_name=as_name)
     if len(unsigned) < len(authorised):  # with another sender the message may break a rule
         unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
-    findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *authorised)
+    findings = (*reading.findings, *_with_unknown_refused(validated.findings, desk), *authorised)
     fixable = reading.detection.certain and not refusals(unsigned)
     verdict = _verdict(reading, desk, findings, validated, fixable=fixable)
     meant = {
@@ -226,7 +222,10 @@ def _suggestion(
     again = check(text, desk._replace(strict=True, forced=detected.dialect), **asked)
     doubts = [finding for finding in (*valued.findings, *again.findings) if finding.code == "field-unknown"]
     certain = repaired.is_exact and again.valid and not doubts and not refusals(valued.findings)
-    findings = [_advised(finding, repaired.advice) for finding in reading.findings]
+    findings = [
+        finding._replace(say=f"{finding.say} {repaired.advice}".rstrip()) if finding.severity == "refusal" else finding
+        for finding in reading.findings
+    ]
     findings += refusals(valued.findings) if repaired.is_exact else []
     verdict = _verdict(reading, desk, tuple(findings))
     return verdict._replace(
@@ -237,10 +236,6 @@ def _suggestion(
         skeleton=None if certain else again.fixed or again.skeleton or again.tree,
         body=None if verdict.valid else repaired.body,
     )
-
-
-def _advised(finding: Finding, advice: str) -> Finding:
-    return finding._replace(say=f"{finding.say} {advice}") if advice and finding.severity == "refusal" else finding
 
 
 def _sign(
@@ -273,7 +268,9 @@ def _verdict(
     fixed = skeleton = None
     if validated is not None and (refused or any(finding.code in REPAIRS for finding in findings)):
         whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
-        whole = whole and not _may_be_another_name(findings)
+        # A field was added that may be there under an unknown name.
+        added = any(one.code == "type-missing" or (one.code == "field-missing" and not one.nearest) for one in findings)
+        whole = whole and not (added and any(finding.code == "field-unknown" for finding in findings))
         fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
     outcome, dialect, named = reading.outcome, reading.detection.dialect, reading.tree.get(TYPE)
     is_text = reading.detection.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
@@ -293,16 +290,12 @@ def _verdict(
     )
 
 
-def _may_be_another_name(findings: tuple[Finding, ...]) -> bool:
-    """Whether a field was added that may be there under an unknown name."""
-    added = any(item.code == "type-missing" or (item.code == "field-missing" and not item.nearest) for item in findings)
-    return added and any(finding.code == "field-unknown" for finding in findings)
-
-
-def _as_the_team_wants(findings: tuple[Finding, ...], desk: CheckPolicy) -> list[Finding]:
-    return [
-        finding._replace(severity=desk.unknown_fields, say="Take it out: it is not a field of this type.")
-        if finding.code == "field-unknown" and desk.unknown_fields == "refusal"
-        else finding
+def _with_unknown_refused(findings: tuple[Finding, ...], desk: CheckPolicy) -> tuple[Finding, ...]:
+    """The findings; unknown fields are refusals if the team wants that."""
+    if desk.unknown_fields != "refusal":
+        return findings
+    say = "Take it out: it is not a field of this type."
+    return tuple(
+        finding._replace(severity="refusal", say=say) if finding.code == "field-unknown" else finding
         for finding in findings
-    ]
+    )

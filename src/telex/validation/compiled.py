@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union
 import msgspec
 from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType
 
+from telex.dialects import schema
 from telex.dialects.parse.detect import DetectionHint, fits_better, knows, roles_fit
 from telex.dialects.rule_language import (
     Binary,
@@ -26,25 +27,7 @@ from telex.dialects.rule_language import (
     Reference,
     parse,
 )
-from telex.dialects.schema import (
-    ANY,
-    TYPE,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-)
+from telex.dialects.schema import ANY, TYPE, Dialect, Field, Fields, Kind, MessageType
 from telex.dialects.write import OPENING
 from telex.model.limits import Limits
 from telex.model.named_tuple import NamedTuple
@@ -88,8 +71,8 @@ def compile_dialect(dialect: Dialect, limits: Limits, claims: Claims) -> Compile
 
 def _own_fields(dialect: Dialect, type_: MessageType, allowed: dict[str, tuple[str, ...]]) -> Fields:
     whole = {
-        name: field._replace(kind=OneOf(allowed[name]))
-        if allowed.get(name) and isinstance(field.kind, (Text, OneOf, Timestamp, Anything))
+        name: field._replace(kind=schema.OneOf(allowed[name]))
+        if allowed.get(name) and isinstance(field.kind, (schema.Text, schema.OneOf, schema.Timestamp, schema.Anything))
         else field
         for name, field in dialect.fields_of(type_).items()
         if name != TYPE
@@ -121,38 +104,38 @@ def _shape(fields: Fields, limits: Limits, tag: str | None = None) -> StructLayo
 
 def _inner(kind: Kind, limits: Limits) -> StructLayout | None:
     match kind:
-        case Group(fields):
+        case schema.Group(fields):
             return _shape(fields, limits)
-        case ListOf(item):
+        case schema.ListOf(item):
             return _inner(item, limits)
-        case MapOf(value):
+        case schema.MapOf(value):
             return _inner(value, limits)
     return None
 
 
 def _annotation(kind: Kind, limits: Limits, inner: StructLayout | None) -> Any:
     match kind:
-        case Text(may_be_empty, characters_max, printable):
+        case schema.Text(may_be_empty, characters_max, printable):
             least = None if may_be_empty else 1
             bounded = not may_be_empty or characters_max is not None or printable
             return Annotated[str, Meta(min_length=least, max_length=characters_max)] if bounded else str
-        case OneOf(values):
+        case schema.OneOf(values):
             return Literal[values]
-        case Integer(low, high):
+        case schema.Integer(low, high):
             return _bounded_integer(low, high, limits)
-        case Number(low, high):
+        case schema.Number(low, high):
             return _bounded_integer(low, high, limits) | Annotated[float, Meta(ge=low, le=high)]
-        case Boolean():
+        case schema.Boolean():
             return bool
-        case Timestamp():
+        case schema.Timestamp():
             return _ZONED
-        case Anything():
+        case schema.Anything():
             return Any
-        case ListOf(item):
+        case schema.ListOf(item):
             return list[_annotation(item, limits, inner)]  # type: ignore[misc]
-        case MapOf(value):
+        case schema.MapOf(value):
             return dict[str, _annotation(value, limits, inner)]  # type: ignore[misc]
-        case Group():
+        case schema.Group():
             assert inner is not None
             return inner.struct
 
@@ -194,34 +177,25 @@ class _Fields:
         shape, fields, place = self.shape, self.dialect.fields_of(self.type), "m"
         steps = self.dialect.locate(self.type, name)
         for index, step in enumerate(steps):
-            field = self._field(fields, step)
+            field = fields.get(step.removesuffix("[]"))
+            if field is None or isinstance(field.kind, (schema.Anything, schema.MapOf)):
+                raise _UnusualError
             attribute = shape.attributes[step.removesuffix("[]")]
             place = "p" if place == "m" and step == self.dialect.payload else f"{place}.{attribute}"
             last = index + 1 == len(steps)
             if step.endswith("[]"):
                 if not (field.required or is_present):
                     raise _UnusualError
-                return self._listed(shape, steps[index:], place), False
+                inner, rest = shape.inner.get(step.removesuffix("[]")), steps[index + 1 :]
+                if len(rest) != 1 or inner is None or rest[0] not in inner.attributes:
+                    raise _UnusualError
+                return f"[item.{inner.attributes[rest[0]]} for item in {place}]", False
             if last:
                 return place, not field.required
-            if not field.required or not isinstance(field.kind, Group):
+            if not field.required or not isinstance(field.kind, schema.Group):
                 raise _UnusualError
             shape, fields = shape.inner[step], field.kind.fields
         raise _UnusualError
-
-    @staticmethod
-    def _field(fields: Fields, step: str) -> Field:
-        field = fields.get(step.removesuffix("[]"))
-        if field is None or isinstance(field.kind, (Anything, MapOf)):
-            raise _UnusualError
-        return field
-
-    @staticmethod
-    def _listed(shape: StructLayout, steps: tuple[str, ...], place: str) -> str:
-        inner = shape.inner.get(steps[0].removesuffix("[]"))
-        if len(steps) != 2 or inner is None or steps[1] not in inner.attributes:
-            raise _UnusualError
-        return f"[item.{inner.attributes[steps[1]]} for item in {place}]"
 
 
 def _truth(node: Node, fields: _Fields, name: Name) -> str:
@@ -316,17 +290,13 @@ def lane_of(
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
         "return (passed, m) if i.isascii() or i.isprintable() else None",
     ]
-    return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # local names are fastest
+    text = "".join(f"    {line}\n" for line in lines)
+    exec(f"def made(raw, UNSET=UNSET, decode=decode, len=len, type=type):\n{text}", names)  # local names are fastest
+    lane: Lane = names["made"]
+    return lane
 
 
 UNREADABLE = (DecodeError, UnicodeDecodeError, RecursionError)
-
-
-def _made(arguments: str, lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
-    body = "".join(f"    {line}\n" for line in lines)
-    exec(f"def made({arguments}):\n{body}", names)
-    function: Callable[..., Any] = names["made"]
-    return function
 
 
 class _Source:
@@ -343,7 +313,7 @@ class _Source:
         printable = [
             f"m.{shape.attributes[name]}"
             for name, field in dialect.envelope.items()
-            if isinstance(field.kind, Text) and field.kind.printable and field.required
+            if isinstance(field.kind, schema.Text) and field.kind.printable and field.required
         ]
         self.lines.append(f"i = {printable[0] if printable else repr('')}")
         for place in printable[1:]:
@@ -388,11 +358,11 @@ class _Source:
 
     def value(self, kind: Kind, place: str, inner: StructLayout | None) -> None:
         each = _marks(kind)
-        if isinstance(kind, Anything):
+        if isinstance(kind, schema.Anything):
             self.lines.append(f"if {place} is None: return None")
         if each is not None:
             self.fixed += each
-        elif isinstance(kind, Group):
+        elif isinstance(kind, schema.Group):
             assert inner is not None
             near = place
             if "." in place and place != self.payload:
@@ -402,24 +372,24 @@ class _Source:
             near = "p" if place == self.payload else near
             for name, field in kind.fields.items():
                 self.count(field, f"{near}.{inner.attributes[name]}", inner.inner.get(name))
-        elif isinstance(kind, ListOf) and (each := _marks(kind.item)) is not None:
+        elif isinstance(kind, schema.ListOf) and (each := _marks(kind.item)) is not None:
             self.lines += [f"n += {each} * len({place})"] if each else []
-        elif isinstance(kind, MapOf) and (each := _marks(kind.value)) is not None:
+        elif isinstance(kind, schema.MapOf) and (each := _marks(kind.value)) is not None:
             self.lines.append(f"n += {each + 2} * len({place})")
-        elif isinstance(kind, (ListOf, MapOf)) and inner is not None:
+        elif isinstance(kind, (schema.ListOf, schema.MapOf)) and inner is not None:
             self.many(kind, place, inner)
         else:
             self.lines.append(f"n += open_marks({place})")
 
-    def many(self, kind: ListOf | MapOf, place: str, inner: StructLayout) -> None:
-        item = kind.item if isinstance(kind, ListOf) else kind.value
-        if not isinstance(item, Group):  # lists of lists of objects are left to `check`
+    def many(self, kind: schema.ListOf | schema.MapOf, place: str, inner: StructLayout) -> None:
+        item = kind.item if isinstance(kind, schema.ListOf) else kind.value
+        if not isinstance(item, schema.Group):  # lists of lists of objects are left to `check`
             self.lines.append(f"n += {NOT_SO}")
             return
         each = _Source(self.names)
         one = f"one{place.count('one')}"
         each.value(item, one, inner)
-        if isinstance(kind, MapOf):
+        if isinstance(kind, schema.MapOf):
             each.fixed, place = each.fixed + 2, f"{place}.values()"
         self.lines += [f"for {one} in {place}:", f"    n += {each.fixed}", *(f"    {line}" for line in each.lines)]
 
@@ -431,12 +401,12 @@ def escaped_marks(raw: bytes) -> int:
 
 def _marks(kind: Kind) -> int | None:
     """Marks of a value of this kind; None: it depends on the value."""
-    if isinstance(kind, (Text, OneOf, Timestamp)):
+    if isinstance(kind, (schema.Text, schema.OneOf, schema.Timestamp)):
         return 2
-    if isinstance(kind, Group):
+    if isinstance(kind, schema.Group):
         each = [_marks(field.kind) if field.required else None for field in kind.fields.values()]
         return None if None in each else sum(2 + marks for marks in each if marks is not None)
-    return None if isinstance(kind, (ListOf, MapOf, Anything)) else 0
+    return None if isinstance(kind, (schema.ListOf, schema.MapOf, schema.Anything)) else 0
 
 
 DEPTH_OF_TYPES_MAX = 16  # of a dialect's own fields; open values begin there
@@ -479,7 +449,11 @@ class AllowedTypes(NamedTuple):
 
     def lets(self, dialect: Dialect, type_: MessageType) -> bool:
         """Whether a message of this type can have no findings."""
-        return self._is_open_to(type_) and self._is_first_choice(dialect, type_)
+        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX or self.is_nameless:
+            return False  # a valid type may exceed the depth limit; an empty name is always a finding
+        sends = self.as_role is None or may_send(self.as_role, type_)
+        receives = self.to_role is None or may_receive(self.to_role, type_)
+        return sends and receives and self._is_first_choice(dialect, type_)
 
     def claims(self, dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
         """Allowed values of the sender and recipient fields, where they are known in advance."""
@@ -500,14 +474,6 @@ class AllowedTypes(NamedTuple):
     @property
     def is_nameless(self) -> bool:
         return "" in self[1:]
-
-    def _is_open_to(self, type_: MessageType) -> bool:
-        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
-            return False  # a valid type may exceed the depth limit, which guards do not check
-        if self.is_nameless:
-            return False  # an empty name is always a finding
-        sends = self.as_role is None or may_send(self.as_role, type_)
-        return sends and (self.to_role is None or may_receive(self.to_role, type_))
 
     def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
         """Whether detection prefers this dialect, for a type that several dialects have."""
@@ -571,15 +537,16 @@ class FastValidator:
     def _lanes(self, dialects: list[Dialect]) -> "Lane":
         """The validator of one dialect, or of several in most-recently-used order, compiled on first use."""
         if len(dialects) == 1:
-            return self._lane(self._compiled(dialects[0]), _none_passes)
+            return self._lane(self._compiled(dialects[0]), lambda raw: None)  # no other validator: `check` decides
         lanes = [(dialect, self._shared.get(self._depends_on(dialect))) for dialect in dialects]
         lanes.sort(key=lambda pair: pair[1] is None)
 
         def passes(raw: bytes) -> tuple[Any, Any] | None:
             for index, (dialect, lane) in enumerate(lanes):
                 if lane is None:
-                    lane = self._shared_lane(dialect)
-                    lanes[index] = (dialect, lane)
+                    key = self._depends_on(dialect)
+                    lane = self._shared.get(key) or self._lane(self._compiled(dialect), lambda raw: _ELSEWHERE)
+                    lanes[index], self._shared[key] = (dialect, lane), lane
                 answer: tuple[Any, Any] | None = lane(raw)
                 if answer is not _ELSEWHERE:
                     if index:
@@ -593,13 +560,6 @@ class FastValidator:
         """Cache key of this dialect's validator under one policy."""
         two = self._between
         return (dialect.name, two.as_role, two.to_role, *two.signed(dialect), two.is_nameless)
-
-    def _shared_lane(self, dialect: Dialect) -> "Lane":
-        key = self._depends_on(dialect)
-        lane = self._shared.get(key)
-        if lane is None:
-            lane = self._shared[key] = self._lane(self._compiled(dialect), _somewhere_else)
-        return lane
 
     def _compiled(self, dialect: Dialect) -> CompiledDialect:
         return compile_dialect(dialect, self.desk.limits, partial(self._between.claims, dialect))
@@ -615,11 +575,3 @@ class FastValidator:
 
 
 _ELSEWHERE: Any = object()
-
-
-def _somewhere_else(raw: bytes) -> Any:
-    return _ELSEWHERE
-
-
-def _none_passes(raw: bytes) -> None:
-    """No other validator: `check` decides."""

@@ -1,7 +1,7 @@
 """Validation of a message's fields.
 
 Every method returns the corrected value: a valid one unchanged, a certain fix, or a marked blank where only the sender
-can know. Rules between fields are in `rules`.
+can know. A path is a tuple of keys and indexes; it becomes text only in a finding. Rules between fields are in `rules`.
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,22 @@ from telex.dialects.schema import (
 from telex.dialects.write import OPENING, blank, blank_fields, described, expected, is_blank
 from telex.model.finding import Finding, Severity
 from telex.model.limits import Limits
-from telex.model.text import folded, join, nearest, within
+from telex.model.text import folded, nearest, path_of, within
+
+Path = tuple[str | int, ...]
+
+_QUOTES = "\"'`“”‘’ "  # around a value
+_MOMENT_FLAWS: dict[str, tuple[str, str, Severity]] = {
+    "malformed": ("timestamp-malformed", "Write the time as ISO 8601 with a zone.", "refusal"),
+    "impossible": ("timestamp-impossible", "Give a time that exists.", "refusal"),
+    "no-zone": ("timestamp-without-zone", "Add the zone, such as Z; until then it is read as UTC.", "warning"),
+    "no-time": ("timestamp-without-time", "Add the time of day; until then it is read as midnight UTC.", "warning"),
+}
+_SINGLE = (Text, OneOf, Integer, Number, Boolean, Timestamp)
 
 
-class ValueChecker:
-    """Findings so far, and one method for each kind of single value."""
+class FieldWalker:
+    """Validator of objects and lists, from the top down: the findings so far, and one method for each kind of value."""
 
     def __init__(self, limits: Limits, broken: frozenset[str]) -> None:
         self.limits, self.broken = limits, broken
@@ -45,7 +56,7 @@ class ValueChecker:
     def say(
         self,
         code: str,
-        path: str,
+        path: Path,
         say: str,
         severity: Severity = "refusal",
         *,
@@ -58,7 +69,7 @@ class ValueChecker:
             return
         self.refused += severity == "refusal"
         shown = None if found is None else scalars.shown(found, self.limits.found_characters_max)
-        self.findings.append(Finding(code, path, say, severity, expected, found=shown, nearest=nearest))
+        self.findings.append(Finding(code, path_of(*path), say, severity, expected, found=shown, nearest=nearest))
 
     @property
     def has_said_enough(self) -> bool:
@@ -68,18 +79,18 @@ class ValueChecker:
     def is_full(self) -> bool:
         return self.refused >= self.limits.findings_max
 
-    def blank(self, kind: Kind, path: str) -> Any:
+    def blank(self, kind: Kind, path: Path) -> Any:
         """Mark the value as one that the sender has to fill in."""
-        self.blanks.add(path)
+        self.blanks.add(path_of(*path))
         return blank(kind)
 
-    def wrong_type(self, value: Any, kind: Kind, path: str) -> Any:
+    def wrong_type(self, value: Any, kind: Kind, path: Path) -> Any:
         wanted = expected(kind)
         say = f"Give {described(kind)} here, not {scalars.type_name(value)}."
         self.say("wrong-type", path, say, expected=wanted, found=value)
         return self.blank(kind, path)
 
-    def text(self, value: Any, kind: Text, path: str) -> Any:
+    def text(self, value: Any, kind: Text, path: Path) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
             say = f'Put quotes around it: "{value}".'
             self.say("wrong-type", path, say, expected="text", found=value, nearest=str(value))
@@ -101,7 +112,7 @@ class ValueChecker:
             return self.blank(kind, path)
         return value
 
-    def one_of(self, value: Any, kind: OneOf, path: str) -> Any:
+    def one_of(self, value: Any, kind: OneOf, path: Path) -> Any:
         if value in kind.values and isinstance(value, str):
             return value
         wanted = expected(kind)
@@ -115,29 +126,19 @@ class ValueChecker:
             return self.placeholder(value, kind, path)
         meant = nearest(value.strip(_QUOTES), kind.values)
         if meant is not None:
-            return self.meant(value, meant, wanted, path)
-        say = f"Use {wanted}."
-        self.say("not-one-of", path, say, expected=wanted, found=value)
-        return self.blank(kind, path) if len(kind.values) > 1 else self.constant(kind, path)
+            say = f"Write {'it exactly as ' if folded(value) == folded(meant) else ''}{meant!r}."
+            self.say("not-one-of", path, say, expected=wanted, found=value, nearest=meant)
+            return meant
+        self.say("not-one-of", path, f"Use {wanted}.", expected=wanted, found=value)
+        return self.blank(kind, path)  # a wrong constant may mean another version, so only the sender can correct it
 
-    def placeholder(self, value: str, kind: Kind, path: str) -> Any:
+    def placeholder(self, value: str, kind: Kind, path: Path) -> Any:
         """The documentation's list of choices, copied instead of one choice."""
         wanted = expected(kind)
         self.say("placeholder-left", path, f"Choose: {wanted}.", expected=wanted, found=value)
         return self.blank(kind, path)
 
-    def constant(self, kind: OneOf, path: str) -> Any:
-        """A wrong constant may mean another version, so only the sender can correct it."""
-        self.blanks.add(path)
-        return kind.values[0]
-
-    def meant(self, value: Any, meant: str, wanted: str, path: str) -> str:
-        exactly = "it exactly as " if folded(str(value)) == folded(meant) else ""
-        say = f"Write {exactly}{meant!r}."
-        self.say("not-one-of", path, say, expected=wanted, found=value, nearest=meant)
-        return meant
-
-    def number(self, value: Any, kind: Integer | Number, path: str) -> Any:
+    def number(self, value: Any, kind: Integer | Number, path: Path) -> Any:
         if isinstance(value, str) and "|" in value:
             return self.placeholder(value, kind, path)
         if isinstance(value, PlainScalar):
@@ -161,7 +162,7 @@ class ValueChecker:
             return self.blank(kind, path)
         return value
 
-    def number_in_disguise(self, value: Any, kind: Integer | Number, path: str) -> Any:
+    def number_in_disguise(self, value: Any, kind: Integer | Number, path: Path) -> Any:
         """Text or a float is corrected if it is unambiguously a number of the right kind; `50.000` is not."""
         number = scalars.number(value.strip(), None) if isinstance(value, str) else value
         is_exact = isinstance(number, float) and number.is_integer() and not isinstance(value, (str, GroupedNumber))
@@ -173,7 +174,7 @@ class ValueChecker:
         self.say("wrong-type", path, say, expected=expected(kind), found=value, nearest=str(number))
         return number
 
-    def boolean(self, value: Any, kind: Boolean, path: str) -> Any:
+    def boolean(self, value: Any, kind: Boolean, path: Path) -> Any:
         if isinstance(value, bool):
             return value
         if isinstance(value, PlainScalar) and value in scalars.TRUTH:
@@ -188,7 +189,7 @@ class ValueChecker:
         self.say("wrong-type", path, say, expected=expected(kind), found=value, nearest=word)
         return meant
 
-    def moment(self, value: Any, kind: Timestamp, path: str) -> Any:
+    def moment(self, value: Any, kind: Timestamp, path: Path) -> Any:
         if not isinstance(value, str):
             return self.wrong_type(value, kind, path)
         flaw = timestamp_flaw(value)
@@ -198,31 +199,14 @@ class ValueChecker:
         self.say(code, path, say, severity, expected=expected(kind), found=value)
         return value if severity == "warning" else self.blank(kind, path)
 
-
-_QUOTES = "\"'`“”‘’ "  # around a value
-
-_MOMENT_FLAWS: dict[str, tuple[str, str, Severity]] = {
-    "malformed": ("timestamp-malformed", "Write the time as ISO 8601 with a zone.", "refusal"),
-    "impossible": ("timestamp-impossible", "Give a time that exists.", "refusal"),
-    "no-zone": ("timestamp-without-zone", "Add the zone, such as Z; until then it is read as UTC.", "warning"),
-    "no-time": ("timestamp-without-time", "Add the time of day; until then it is read as midnight UTC.", "warning"),
-}
-
-
-_SINGLE = (Text, OneOf, Integer, Number, Boolean, Timestamp)
-
-
-class FieldWalker(ValueChecker):
-    """Validator of objects and lists, from the top down."""
-
-    def is_broken_inside(self, path: str) -> bool:
+    def is_broken_inside(self, path: Path) -> bool:
         """Whether a value here or below is malformed."""
-        return any(within(broken, path) for broken in self.broken)
+        return any(within(broken, path_of(*path)) for broken in self.broken)
 
-    def visit(self, value: Any, kind: Kind, path: str) -> Any:
-        if path in self.broken:
+    def visit(self, value: Any, kind: Kind, path: Path) -> Any:
+        if self.broken and path_of(*path) in self.broken:
             return blank(kind)
-        if is_blank(value):
+        if isinstance(value, str) and value[:1] == OPENING[0] and is_blank(value):
             wanted = expected(kind)
             self.say("blank-left", path, f"Fill in the blank: {wanted}.", expected=wanted, found=value)
             return self.blank(kind, path)
@@ -250,22 +234,26 @@ class FieldWalker(ValueChecker):
             case Anything():
                 if isinstance(value, (dict, list)) and OPENING in scalars.flat(value):
                     self.say("blank-left", path, "Fill in the blank, or take it out.", found=value)
-                    self.blanks.add(path)
+                    self.blanks.add(path_of(*path))
                 return self.blank(kind, path) if self.is_broken_inside(path) else value
 
-    def group(self, tree: Mapping[str, Any], fields: Fields, path: str) -> Tree:
+    def group(self, tree: Mapping[str, Any], fields: Fields, path: Path) -> Tree:
         fixed: Tree = {}
         unknown = [name for name in tree if name not in fields]
         for name, field in fields.items():
-            at = join(path, name)
-            spelt = name if _given(tree, name) else self.other_spelling(name, field, unknown, tree, path)
+            at, value = (*path, name), tree.get(name)
+            is_given = value is not None and not (isinstance(value, PlainScalar) and scalars.is_null(value))
+            spelt = name if is_given else self.other_spelling(name, field, unknown, path)
             later = field.later_spelling
-            if spelt == name and later is not None and later in tree:
+            if is_given and later is not None and later in tree:  # only a note if the values are equal
                 unknown.remove(later)
-                self.said_twice(name, later, tree, path)
+                same, say = value == tree[later], f"Give {name} once: {later} is another name for it."
+                self.say("duplicate-key", (*path, later), say, "note" if same else "refusal", found=tree[later])
+                if not same:
+                    self.blanks.add(path_of(*at))
             if spelt is not None:
                 fixed[name] = self.visit(tree[spelt], field.kind, at)
-            elif at in self.broken:
+            elif self.broken and path_of(*at) in self.broken:
                 fixed[name] = blank(field.kind)  # it has a finding already
             elif name in tree and not field.required:
                 wanted = expected(field.kind)
@@ -282,59 +270,49 @@ class FieldWalker(ValueChecker):
             if type(tree[name]) is str and OPENING in tree[name]:
                 self.unknown(name, fields, tree, path)
         if self.broken:  # malformed values cannot be sent on
-            unknown = [name for name in unknown if not self.is_broken_inside(join(path, name))]
-        return _in_order_sent(fixed | {name: tree[name] for name in unknown}, tree)
+            unknown = [name for name in unknown if not self.is_broken_inside((*path, name))]
+        fixed |= {name: tree[name] for name in unknown}
+        in_order = {name: fixed[name] for name in tree if name in fixed}  # as sent
+        return in_order if len(in_order) == len(fixed) else {**in_order, **fixed}
 
-    def other_spelling(
-        self, name: str, field: Field, unknown: list[str], tree: Mapping[str, Any], path: str
-    ) -> str | None:
+    def other_spelling(self, name: str, field: Field, unknown: list[str], path: Path) -> str | None:
         """The unknown key that is meant as this field, removed from the list; None: there is none."""
         if field.later_spelling in unknown:
             unknown.remove(field.later_spelling)
             say = f"Read as {name}, its earlier name."
-            self.say("later-spelling", join(path, field.later_spelling), say, "note", nearest=name)
+            self.say("later-spelling", (*path, field.later_spelling), say, "note", nearest=name)
             return field.later_spelling
         if not field.required:
             return None
         meant = nearest(name, unknown[: self.limits.findings_max])
-        if meant is None:
-            return None
-        unknown.remove(meant)
-        say = f"Rename {meant!r} to {name!r}."
-        at = join(path, name)
-        self.say("field-missing", at, say, expected=f"a field {name!r}", found=meant, nearest=name)
+        if meant is not None:
+            unknown.remove(meant)
+            say = f"Rename {meant!r} to {name!r}."
+            self.say("field-missing", (*path, name), say, expected=f"a field {name!r}", found=meant, nearest=name)
         return meant
 
-    def said_twice(self, name: str, later: str, tree: Mapping[str, Any], path: str) -> None:
-        """Two names of one field are only a note if their values are equal."""
-        same = tree[name] == tree[later]
-        say = f"Give {name} once: {later} is another name for it."
-        self.say("duplicate-key", join(path, later), say, "note" if same else "refusal", found=tree[later])
-        if not same:
-            self.blanks.add(join(path, name))
-
-    def missing(self, kind: Kind, at: str, name: str, *, null: bool) -> Any:
+    def missing(self, kind: Kind, at: Path, name: str, *, null: bool) -> Any:
         wanted = expected(kind)
         say = f"Add {name}: {described(kind)}."
         self.say("field-missing", at, say, expected=wanted, found="nothing" if null else None)
         if isinstance(kind, OneOf) and len(kind.values) == 1:
             return kind.values[0]
         if isinstance(kind, Group):
-            self.blanks.add(at)
+            self.blanks.add(path_of(*at))
             return blank_fields(kind.fields)
         return self.blank(kind, at)
 
-    def unknown(self, name: str, fields: Fields, tree: Mapping[str, Any], path: str) -> None:
+    def unknown(self, name: str, fields: Fields, tree: Mapping[str, Any], path: Path) -> None:
         meant = nearest(name, [field for field in fields if field not in tree])
         perhaps = f"; did you mean {meant}?" if meant else "."
         shown = scalars.shown(name, self.limits.found_characters_max)
         say = f"{shown!r} is not a field of this type: it is passed on unchanged{perhaps}"
-        self.say("field-unknown", join(path, name), say, "note", nearest=meant)
+        self.say("field-unknown", (*path, name), say, "note", nearest=meant)
         if OPENING in scalars.flat(tree[name]):
-            self.say("blank-left", join(path, name), "Fill in the blank, or take it out.", found=tree[name])
-            self.blanks.add(join(path, name))
+            self.say("blank-left", (*path, name), "Fill in the blank, or take it out.", found=tree[name])
+            self.blanks.add(path_of(*path, name))
 
-    def object(self, value: Any, kind: Group, path: str) -> Any:
+    def object(self, value: Any, kind: Group, path: Path) -> Any:
         inside = value if isinstance(value, dict) else object_in_text(value)
         if inside is None:
             return self.wrong_type(value, kind, path)
@@ -343,46 +321,36 @@ class FieldWalker(ValueChecker):
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
         return self.group(inside, kind.fields, path)
 
-    def list(self, value: Any, kind: ListOf, item: Kind, path: str) -> Any:
+    def list(self, value: Any, kind: ListOf, item: Kind, path: Path) -> Any:
         if isinstance(value, list):
             fixed: list[Any] = []
             for index, entry in enumerate(value):
                 if self.is_full:  # the rest is not validated
-                    self.blanks.add(path)
+                    self.blanks.add(path_of(*path))
                     return [*fixed, *value[index:]]
-                fixed.append(self.visit(entry, item, join(path, index)))
+                fixed.append(self.visit(entry, item, (*path, index)))
             return fixed
         if scalars.fits(value, item) and scalars.is_one_item(value):
             say = "Put it in a list: this field takes several."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
-            return [self.visit(value, item, join(path, 0))]
+            return [self.visit(value, item, (*path, 0))]
         if isinstance(value, str) and not scalars.is_null(value):
             say = "Write a list with one value for each item: a text is not taken apart, and an empty list is []."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
             return self.blank(kind, path)
         return self.wrong_type(value, kind, path)
 
-    def map(self, value: Any, kind: MapOf, inner: Kind, path: str) -> Any:
+    def map(self, value: Any, kind: MapOf, inner: Kind, path: Path) -> Any:
         if not isinstance(value, dict):
             return self.wrong_type(value, kind, path)
         fixed: Tree = {}
         for key, entry in value.items():
-            at = join(path, key)
+            at = (*path, key)
             if is_blank(key):
                 self.say("blank-left", at, "Put a name in place of the blank.", found=key)
-                self.blanks.add(at)
-            if at not in self.broken:
+                self.blanks.add(path_of(*at))
+            if not self.broken or path_of(*at) not in self.broken:
                 fixed[key] = entry if self.is_full else self.visit(entry, inner, at)
         if self.is_full:
-            self.blanks.add(path)  # the rest was not validated
+            self.blanks.add(path_of(*path))  # the rest was not validated
         return fixed
-
-
-def _given(tree: Mapping[str, Any], name: str) -> bool:
-    return name in tree and not scalars.is_null(tree[name])
-
-
-def _in_order_sent(fixed: Tree, sent: Mapping[str, Any]) -> Tree:
-    """Fields in the sender's order."""
-    first = {name: fixed[name] for name in sent if name in fixed}
-    return first if len(first) == len(fixed) else {**first, **fixed}

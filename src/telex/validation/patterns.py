@@ -13,12 +13,21 @@ from functools import lru_cache
 from itertools import chain, takewhile
 
 from telex.model.named_tuple import NamedTuple
-from telex.validation.project_paths import SEPARATOR, folded
 
+SEPARATOR = "/"
 ANY_FOLDERS = "**"
 PATTERN_CHARACTERS_MAX = 4096
 FOLDERS_MAX = 10_000  # in the cache of a pattern set
 WILD = frozenset("*?[\\")
+
+
+def folded(text: str) -> str:
+    """The text as on a disk that ignores case and compatibility forms."""
+    if text.isascii():
+        return text.lower()
+    from unicodedata import normalize
+
+    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 class CharacterClass(NamedTuple):
@@ -267,10 +276,11 @@ class PatternSet:
             return False
         elif isinstance(names[1], str):
             index, key = self._by_name, names[1]
-        elif (ending := _ending(names[1])) is not None:
+        else:  # `*.py` without another dot
+            start, ending = names[1] if len(names[1]) == 2 else ("", "")
+            if start != "" or not isinstance(ending, str) or ending.rfind(".") != 0 or len(ending) == 1:
+                return False
             index, key = self._by_ending, ending
-        else:
-            return False
         known = index.get(key)
         if known is None or (known.below_only and not pattern.below_only):  # the one that covers more
             index[key] = pattern
@@ -311,13 +321,6 @@ class PatternSet:
             if all(text in path for text in texts) and covers(pattern, given):  # few patterns have all texts
                 return pattern
         return None
-
-
-def _ending(name: Name) -> str | None:
-    """`.py` of `*.py`, if it has no other dot."""
-    if isinstance(name, str) or len(name) != 2 or name[0] != "" or not isinstance(name[1], str):
-        return None
-    return name[1] if name[1].startswith(".") and name[1].count(".") == 1 and len(name[1]) > 1 else None
 
 
 @lru_cache(maxsize=256)

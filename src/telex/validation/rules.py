@@ -15,7 +15,7 @@ from telex.dialects.write import blank, blank_for
 from telex.model.finding import Finding, first_findings
 from telex.model.limits import LIMITS, Limits
 from telex.model.named_tuple import NamedTuple
-from telex.model.text import ROOT, path_of, within
+from telex.model.text import path_of, within
 from telex.validation.fields import FieldWalker
 
 TYPES_REMEMBERED_MAX = 1_000
@@ -84,26 +84,17 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
         if _can_tell(walk, relation) and relation.holds(tree):
             set_path(tree, steps, value)
             say = f"Read as {value}, the default."
-            walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
+            walk.say("default-filled", steps, say, "note", expected=str(value))
     doubtful: list[tuple[tuple[str, ...], str]] = []
     for relation, steps, rule in relations.rules:
         if _can_tell(walk, relation) and relation.holds(tree):
-            found, path = get_path(steps)(tree), path_of(*steps)
-            walk.say(rule.code, path, rule.say, rule.severity, expected=rule.expected, found=found)
+            found = get_path(steps)(tree)
+            walk.say(rule.code, steps, rule.say, rule.severity, expected=rule.expected, found=found)
             if rule.severity == "refusal":
-                walk.blanks.add(path)
+                walk.blanks.add(path_of(*steps))
                 doubtful.append((steps, rule.expected or rule.say))
     for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
         set_path(tree, steps, blank_for(wanted))
-
-
-def sections_needed(walk: FieldWalker, tree: Tree, type_rules: TypeRules) -> dict[str, tuple[str, ...]]:
-    """Sections that this message needs beside the headings of its type, and the words that count as each."""
-    return {
-        name: words
-        for name, words, when in type_rules.sections
-        if when is None or (_can_tell(walk, when) and when.holds(tree))
-    }
 
 
 def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:
@@ -138,10 +129,15 @@ def validate(
     walk = FieldWalker(limits, broken)
     tree, moved = laid_out(tree, dialect, type_)
     walk.findings += moved
-    fixed = walk.group(tree, dialect.fields_of(type_), ROOT)
+    fixed = walk.group(tree, dialect.fields_of(type_), ())
     relate(walk, fixed, dialect, type_)
     if body is not None and (type_.sections or type_.body_purpose):
-        walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
+        needed = {  # beside the headings of the type: the words that count as each section
+            name: words
+            for name, words, when in relations_of(dialect, type_).sections
+            if when is None or (_can_tell(walk, when) and when.holds(fixed))
+        }
+        walk.findings += _sections(type_, body, needed)
     return ValidationResult(first_findings(tuple(walk.findings), limits.findings_max), fixed, frozenset(walk.blanks))
 
 
@@ -150,9 +146,9 @@ def validate_envelope(
 ) -> ValidationResult:
     """Validate the envelope of a message with an unknown type."""
     walk = FieldWalker(limits, broken)
-    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
+    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside((name,))}
     known = {name: tree[name] for name in tree if name in dialect.envelope}
-    fixed = walk.group(known, dialect.envelope, ROOT)
+    fixed = walk.group(known, dialect.envelope, ())
     whole = {**tree, **fixed, TYPE: blank(OneOf(tuple(dialect.types)))}
     return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
 

@@ -18,14 +18,15 @@ from telex.validation.contracts import (
     NOT_IN_PROJECT,
     OUTSIDE,
     ContractScope,
+    InvalidPath,
     PathDecision,
     judge,
     listed,
+    normal,
     scope_of,
     short,
 )
-from telex.validation.patterns import WILD, allowing, flaw, forbidding
-from telex.validation.project_paths import SEPARATOR, InvalidPath, normal
+from telex.validation.patterns import SEPARATOR, WILD, allowing, flaw, forbidding
 from telex.work.plan_lookup import (
     asked_plan,
     contracts_in,

@@ -9,8 +9,8 @@ from itertools import islice
 
 from telex.model.contracts import WIDENING, ContractIndex, Plan
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
-from telex.validation.patterns import WILD
-from telex.validation.project_paths import SEPARATOR, normal
+from telex.validation.contracts import normal
+from telex.validation.patterns import SEPARATOR, WILD
 from telex.work.reducer import WorkState
 from telex.work.view import WorkMessage
 

@@ -81,17 +81,9 @@ def _type(
     if name.endswith("_RESPONSE"):
         rules = (*rules, RESPONSE_WITHOUT_REPLY_TO)
     return MessageType(
-        name=name,
-        purpose=purpose,
-        senders=ANY,
-        receivers=ANY,
-        priority=priority,
-        fields=required,
-        example=whole,
-        rules=rules,
-        reply=reply,
-        semantics=action,
-    )
+        name=name, purpose=purpose, senders=ANY, receivers=ANY, priority=priority, fields=required, example=whole,
+        rules=rules, reply=reply, semantics=action,
+    )  # fmt: skip
 
 
 TASK_ASSIGNMENT = _type(
@@ -315,6 +307,8 @@ MESSAGE_ERROR = _type(
 BUILD_FLOW = Dialect(
     name="build-flow", version="1.0", purpose="A build workflow: correlation, priorities, broadcast, retries, a log.",
     form="json", roles=("build-orchestrator", "cto", "fullstack-developer", "plan-manager"), envelope=ENVELOPE,
+    trades={"build-orchestrator": "leads", "fullstack-developer": "makes", "cto": "designs",
+            "plan-manager": "documents"},
     payload="payload",
     wire=EnvelopeFields(
         id="messageId", correlation="correlationId", sender="from", recipient="to", timestamp="timestamp",

@@ -287,6 +287,8 @@ RESEARCH_REQUEST = MessageType(
 SIGNAL_MD = Dialect(
     name="signal-md", version="1.0", purpose="YAML front matter over markdown; signals route the work.",
     form="front-matter", roles=ROLES, wire=EnvelopeFields(task="task"),
+    trades={"orchestrator": "leads", "worker": "makes", "reviewer": "reviews", "auditor": "audits",
+            "architect": "designs", "researcher": "looks", "debugger": "fixes", "documenter": "documents"},
     types=types_by_name(
         [WORKER_SUBMISSION, REVIEW_VERDICT, AUDIT_VERDICT, TRIAGE_RESULT, PLAN_RESULT, RESEARCH_RESULT, TASK_ASSIGNMENT,
         REVISION_REQUEST, APPROVAL, TRIAGE_REQUEST, ARCHITECTURE_REQUEST, RESEARCH_REQUEST],
@@ -341,5 +343,6 @@ _TYPES = {**SIGNAL_MD.types} | {type_.name: type_ for type_ in _CHANGED}
 SIGNAL_MD_1_1: Dialect = SIGNAL_MD._replace(
     name="signal-md@1.1", version="1.1", purpose="1.0 with grunt, worker and senior, and routes for what is blocked.",
     extends=SIGNAL_MD.name, roles=(*ROLES, "grunt", "senior"),
-    types={name: _routed(type_) for name, type_ in _TYPES.items()}, trades={"grunt": "makes", "senior": "makes"},
+    types={name: _routed(type_) for name, type_ in _TYPES.items()},
+    trades={**SIGNAL_MD.trades, "grunt": "makes", "senior": "makes"},
 )  # fmt: skip

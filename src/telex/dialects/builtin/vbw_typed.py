@@ -1,6 +1,6 @@
 """vbw-typed 2.0: a mandatory envelope around a typed payload, a role matrix, contracts, approvals and shutdown."""
 
-from telex.dialects.builtin.vbw_handoff import (
+from telex.dialects.builtin.vbw import (
     CHECKS,
     CROSS_CUTTING,
     DOMAINS,
@@ -263,6 +263,8 @@ SHUTDOWN_RESPONSE = MessageType(
 VBW_TYPED = Dialect(
     name="vbw-typed", version="2.0", purpose="A typed envelope with a role matrix, contracts, approvals and shutdown.",
     form="json", roles=ROLES, envelope=ENVELOPE, payload="payload",
+    trades={"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes",
+            "architect": "designs", "docs": "documents"},
     wire=EnvelopeFields(
         id="id", correlation="task", sender="author_role", recipient="target_role", timestamp="timestamp",
         version="schema_version", reply_to="request_id", task="task_id",
@@ -369,24 +371,17 @@ _STOPPED = SHUTDOWN_RESPONSE._replace(
     semantics=action("stopped", "request=request_id approved status=final_status pending=pending_work", ABOUT),
 )  # fmt: skip
 
+_BLOCKER_BY_DEBUGGER = HardRule(
+    code="debugger-sends-blocker", broken_when="author_role == 'debugger'", path="author_role", severity="warning",
+    say="Send a debugger_report: a blocker is reported by dev or docs.", expected="dev or docs",
+)  # fmt: skip
 _TYPES = {**VBW_TYPED.types} | {
     type_.name: type_
     for type_ in (
         PLAN_CONTRACT._replace(receivers=(*PLAN_CONTRACT.receivers, QA_AUTHOR)),
         CONTRACT_CLOSE._replace(receivers=(*CONTRACT_CLOSE.receivers, QA_AUTHOR)),
         _extended(EXECUTION_UPDATE, _ISSUES, pre_existing_issues=[_ISSUE]),
-        _BLOCKER._replace(
-            rules=(
-                HardRule(
-                    code="debugger-sends-blocker",
-                    broken_when="author_role == 'debugger'",
-                    path="author_role",
-                    say="Send a debugger_report: a blocker is reported by dev or docs.",
-                    severity="warning",
-                    expected="dev or docs",
-                ),
-            )
-        ),
+        _BLOCKER._replace(rules=(_BLOCKER_BY_DEBUGGER,)),
         _VERDICT._replace(
             rules=(
                 *QA_VERDICT.rules,

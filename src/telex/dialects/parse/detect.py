@@ -13,7 +13,6 @@ from telex.dialects.schema import (
     TYPE,
     Anything,
     Dialect,
-    Field,
     Fields,
     Group,
     MapOf,
@@ -38,9 +37,34 @@ def laid_out(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, li
     if dialect.payload is None:
         return _flat(tree, dialect, type_)
     findings: list[Finding] = []
-    for move in (_payload_as_text, _payload_by_another_name, _beside_payload):
-        tree, found = move(tree, dialect.payload, dialect, type_)
-        findings += [found] if found else []
+    payload = dialect.payload
+    inner = object_in_text(tree.get(payload))
+    if inner is not None:
+        say = f"Write {payload} as an object, not as a text with JSON in it."
+        findings.append(Finding("wrong-type", path_of(payload), say, expected="an object", found="text"))
+        tree = tree | {payload: inner}
+    required = [name for name, field in type_.fields.items() if field.required]
+    objects = [name for name, field in type_.fields.items() if isinstance(field.kind, (Group, MapOf, Anything))]
+    boxes = [
+        name
+        for name, value in tree.items()
+        if name not in dialect.envelope and isinstance(value, dict) and name not in objects
+        if sum(inner in value for inner in required) * 2 >= max(len(required), 1)
+    ]
+    if payload not in tree and len(boxes) == 1:
+        [box], wanted = boxes, f"a field {payload!r}"
+        say = f"Rename {box!r} to {payload!r}."
+        finding = Finding("field-missing", path_of(payload), say, expected=wanted, found=box, nearest=payload)
+        findings.append(finding)
+        tree = {payload if name == box else name: value for name, value in tree.items()}
+    inside = tree.get(payload, {})
+    if isinstance(inside, dict):
+        names = [name for name in tree if name in type_.fields and name not in dialect.envelope and name not in inside]
+        if names:
+            say, wanted = f"Move {', '.join(names)} into {payload}.", f"an object {payload!r} that holds them"
+            findings.append(Finding("field-misplaced", path_of(payload), say, expected=wanted))
+            rest = {name: value for name, value in tree.items() if name not in names}
+            tree = rest | {payload: {**inside, **{name: tree[name] for name in names}}}
     return tree, findings
 
 
@@ -66,50 +90,6 @@ def _flat(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, list[
     say = f"Move {', '.join(inner)} out of {boxes[0]}, to the level of type: {dialect.name} has no {boxes[0]}."
     moved = {name: value for name, value in tree.items() if name != boxes[0]} | inner
     return moved, [Finding("field-misplaced", path_of(boxes[0]), say, expected="the fields beside type")]
-
-
-def _payload_as_text(tree: Tree, payload: str, dialect: Dialect, type_: MessageType) -> tuple[Tree, Finding | None]:
-    inner = object_in_text(tree.get(payload))
-    if inner is None:
-        return tree, None
-    say = f"Write {payload} as an object, not as a text with JSON in it."
-    return tree | {payload: inner}, Finding("wrong-type", path_of(payload), say, expected="an object", found="text")
-
-
-def _payload_by_another_name(
-    tree: Tree, payload: str, dialect: Dialect, type_: MessageType
-) -> tuple[Tree, Finding | None]:
-    required = [name for name, field in type_.fields.items() if field.required]
-    others = [
-        name
-        for name, value in tree.items()
-        if name not in dialect.envelope and isinstance(value, dict) and not _takes_object(type_.fields.get(name))
-        if sum(inner in value for inner in required) * 2 >= max(len(required), 1)
-    ]
-    if payload in tree or len(others) != 1:
-        return tree, None
-    say = f"Rename {others[0]!r} to {payload!r}."
-    renamed = {payload if name == others[0] else name: value for name, value in tree.items()}
-    wanted = f"a field {payload!r}"
-    return renamed, Finding("field-missing", path_of(payload), say, expected=wanted, found=others[0], nearest=payload)
-
-
-def _takes_object(field: Field | None) -> bool:
-    return field is not None and isinstance(field.kind, (Group, MapOf, Anything))
-
-
-def _beside_payload(tree: Tree, payload: str, dialect: Dialect, type_: MessageType) -> tuple[Tree, Finding | None]:
-    inner = tree.get(payload, {})
-    if not isinstance(inner, dict):
-        return tree, None
-    outside = [name for name in tree if name in type_.fields and name not in dialect.envelope and name not in inner]
-    if not outside:
-        return tree, None
-    say = f"Move {', '.join(outside)} into {payload}."
-    moved = {name: tree[name] for name in outside}
-    rest = {name: value for name, value in tree.items() if name not in moved}
-    wanted = f"an object {payload!r} that holds them"
-    return rest | {payload: {**inner, **moved}}, Finding("field-misplaced", path_of(payload), say, expected=wanted)
 
 
 ENVELOPE_FIELDS_MIN = 3  # fewer shared names are chance

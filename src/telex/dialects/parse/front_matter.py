@@ -37,8 +37,6 @@ def looks_like_front_matter(text: str) -> bool:
 
     A rule has a blank line after it, so a field after a blank line counts only if a closing line follows.
     """
-    if not text.startswith("---"):
-        return False
     first, *following = text[:_CHARACTERS_LOOKED_AT].split("\n", _LINES_LOOKED_AT + 1)
     if not _is_fence(first):
         return False
@@ -46,7 +44,9 @@ def looks_like_front_matter(text: str) -> bool:
     for line in following[:_LINES_LOOKED_AT]:
         if _is_fence(line):
             return False
-        if _looks_like_field(line):
+        key, colon, value = line.strip(" \t{").partition(":")
+        is_field = bool(colon) and (not value or value[0] in " \t") and " " not in key and _key(key) is not None
+        if is_field or line.startswith(("type:", "- type:")):  # certainly meant, though YAML reads it otherwise
             return not set_off or _closing_line(text, len(first)) is not None
         set_off = set_off or not line.strip()
     return False
@@ -63,8 +63,10 @@ def read_front_matter(text: str, limits: Limits = LIMITS) -> FrontMatter:
         say = "Put a line of only --- after the last field: the front matter is never closed."
         return FrontMatter({}, rest, (Finding("front-matter-not-closed", "$", say, expected="---"),))
     front, body = text[len(first) + 1 : closing[0]], text[closing[1] :]
-    if _is_longer_than(limits.front_matter_bytes_max, front):
-        say = f"Shorten the front matter to {limits.front_matter_bytes_max} bytes; long text belongs in the body below."
+    # At most four bytes per character: nearly every text fits without encoding it.
+    bytes_max = limits.front_matter_bytes_max
+    if len(front) * 4 > bytes_max and len(front.encode("utf-8", "surrogatepass")) > bytes_max:
+        say = f"Shorten the front matter to {bytes_max} bytes; long text belongs in the body below."
         return FrontMatter({}, body, (Finding("front-matter-too-large", "$", say),))
     fields = read_simple(front, limits.depth_max)
     if fields is not None:
@@ -87,18 +89,6 @@ def _closing_line(text: str, start: int) -> tuple[int, int] | None:
             return start, end + 1
         start = end
     return None
-
-
-def _looks_like_field(line: str) -> bool:
-    if line.startswith(("type:", "- type:")):  # certainly meant, though YAML reads it otherwise
-        return True
-    key, colon, value = line.strip(" \t{").partition(":")
-    return bool(colon) and (not value or value[0] in " \t") and " " not in key and _key(key) is not None
-
-
-def _is_longer_than(bytes_max: int, text: str) -> bool:
-    # At most four bytes per character: nearly every text fits without encoding it.
-    return len(text) * 4 > bytes_max and len(text.encode("utf-8", "surrogatepass")) > bytes_max
 
 
 # read_simple uses string methods: regular expressions are slower, and compiling them costs more than one message.
@@ -222,20 +212,9 @@ def _flow(text: str) -> Value | None:
     parts = [part.strip(" ") for part in text[1:-1].split(",")]
     if parts == [""]:
         return [] if is_list else {}
-    return _flow_list(parts) if is_list else _flow_mapping(parts)
-
-
-def _flow_list(parts: list[str]) -> list[Value] | None:
-    items: list[Value] = []
-    for part in parts:
-        item = _flow_scalar(part)
-        if item is None:
-            return None
-        items.append(item)
-    return items
-
-
-def _flow_mapping(parts: list[str]) -> dict[str, Value] | None:
+    if is_list:
+        items = [item for part in parts if (item := _flow_scalar(part)) is not None]
+        return list(items) if len(items) == len(parts) else None
     fields: dict[str, Value] = {}
     for part in parts:
         head, _, tail = part.partition(": ")
@@ -277,12 +256,7 @@ _PROBLEMS = (
     ("quoted scalar", "", "close the quote that is opened here", True),
     ("flow sequence", "", _ENDS.format("[", "]"), True),
     ("flow mapping", "", _ENDS.format("{", "}"), True),
-    (
-        "block scalar",
-        "",
-        "after | or > the text starts on the next line, indented; for text, use quotes",
-        False,
-    ),
+    ("block scalar", "", "after | or > the text starts on the next line, indented; for text, use quotes", False),
     ("<document start>", "", "this belongs to no field: write every line as `field: value`", False),
     ("block mapping", "", "indent this as its neighbours, or put the whole value in quotes", False),
     ("block collection", "", "indent each `- item` alike", False),
@@ -299,8 +273,10 @@ def read_events(front: str, limits: Limits) -> tuple[dict[str, Value], tuple[Fin
 
     state = _YamlState(limits)
     text = _OPENING + front
-    if unprintable := re.search(_UNPRINTABLE, text):
-        state.report_control_characters(text, unprintable.start())
+    if unprintable := re.findall(_UNPRINTABLE, text):
+        more = f", and {len(unprintable) - 1} more" if len(unprintable) > 1 else ""
+        say = f"remove the control character U+{ord(unprintable[0]):04X}{more}"
+        state.report("control-character", ROOT, say, line=text.count("\n", 0, text.index(unprintable[0])) + 1)
         text = re.sub(_UNPRINTABLE, "\ufffd", text)  # the same length, so that positions stay
     try:
         for event in yaml.parse(text, Loader=getattr(yaml, _LOADER, yaml.SafeLoader)):
@@ -395,8 +371,10 @@ class _YamlState:
             block.content.append(value)
         elif block.at_value:
             if block.key is not None:
-                if block.content.get(block.key) == value and isinstance(value, str):
-                    self.note_repetition(block.path_of(block.key))
+                last, at = self.findings[-1] if self.findings else None, ("duplicate-key", block.path_of(block.key))
+                is_same = block.content.get(block.key) == value and isinstance(value, str)
+                if is_same and last is not None and (last.code, last.path) == at:
+                    self.findings[-1] = last._replace(severity="note")
                 block.content[block.key] = value
             block.at_value = False
         else:
@@ -419,12 +397,6 @@ class _YamlState:
         else:
             block.lines[key] = self.line
         return key
-
-    def note_repetition(self, path: str) -> None:
-        """A duplicate key with the same value is only a note."""
-        last = self.findings[-1] if self.findings else None
-        if last is not None and (last.code, last.path) == ("duplicate-key", path):
-            self.findings[-1] = last._replace(severity="note")
 
     def path_here(self) -> str:
         """Path of the next value. A key has the path of its mapping."""
@@ -457,11 +429,6 @@ class _YamlState:
     def report_not_mapping(self, found: str) -> None:
         say = "write front matter as one `field: value` per line, with a blank after the colon"
         self.report("front-matter-not-mapping", ROOT, say, found=found)
-
-    def report_control_characters(self, text: str, first: int) -> None:
-        others = len(re.findall(_UNPRINTABLE, text[first + 1 :]))
-        say = f"remove the control character U+{ord(text[first]):04X}" + (f", and {others} more" if others else "")
-        self.report("control-character", ROOT, say, line=text.count("\n", 0, first) + 1)
 
     def report_malformed(self, exc: Any, text: str) -> None:
         parser_text, mark = f"{exc.context} {exc.problem}", exc.problem_mark

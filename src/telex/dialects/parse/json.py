@@ -80,16 +80,11 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return doubled
 
 
-def _integer(digits: str) -> int | OversizeNumber:
-    return int(digits) if len(digits) <= _DIGITS_MAX else OversizeNumber(digits)
-
-
-def _decimal(digits: str) -> float:
-    return GroupedNumber(digits) if digits[-4:-3] == "." else float(digits)
-
-
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_decimal, parse_constant=NonFiniteNumber
+    object_pairs_hook=_pairs,
+    parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS_MAX else OversizeNumber(digits),
+    parse_float=lambda digits: GroupedNumber(digits) if digits[-4:-3] == "." else float(digits),
+    parse_constant=NonFiniteNumber,
 )
 
 
@@ -108,21 +103,18 @@ def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
         line, column = text.count("\n", 0, comma) + 1, comma - text.rfind("\n", 0, comma)
         say = f"Remove the comma at line {line}, column {column}: nothing follows it."
         return Finding("not-json", ROOT, say, expected="JSON", found=",")
+    is_quote = error.msg.startswith("Expecting ',' delimiter") and text[: error.pos].rstrip().endswith('"')
     where, rest = f"line {error.lineno}, column {error.colno}", text[error.pos : error.pos + 20]
     there = rest[:1]
     if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
         say = f"Send the complete message: it is cut off at {where}, before every brace, bracket and quote was closed."
-    elif _is_unescaped_quote(error, text) and there not in '"{[':
+    elif is_quote and there not in '"{[':
         say = f'Escape the quotes inside the text before {where}: write each of them as \\".'
     else:
         is_control = there and ord(there) < 32
         hint = " Write a line break inside a string as \\n and a tab as \\t." if is_control else _HINTS.get(there, "")
         say = f"Fix the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}"
     return Finding("not-json", ROOT, say, expected="JSON", found=rest or "the end")
-
-
-def _is_unescaped_quote(error: json.JSONDecodeError, text: str) -> bool:
-    return error.msg.startswith("Expecting ',' delimiter") and text[: error.pos].rstrip().endswith('"')
 
 
 _HINTS = {

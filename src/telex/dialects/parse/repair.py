@@ -18,7 +18,7 @@ from telex.dialects.parse.detect import is_complete, object_in_text
 from telex.dialects.parse.front_matter import read_front_matter
 from telex.dialects.parse.json import read_json
 from telex.dialects.scalars import PlainScalar
-from telex.dialects.schema import TYPE, Anything, Dialect, Fields, Group, Kind, ListOf, MapOf, MessageType, Tree
+from telex.dialects.schema import TYPE, Anything, Dialect, Fields, Group, Kind, ListOf, MapOf, Tree
 from telex.dialects.write import blank_for
 from telex.model.limits import Limits
 from telex.model.named_tuple import NamedTuple
@@ -212,15 +212,13 @@ def visible_type(text: str, dialects: tuple[Dialect, ...]) -> str | None:
         types = [(one, one.types[given[1]]) for one in dialects if given and given[1] in one.types]
         around = lowered[max(match.start() - NEAR, 0) : match.end() + NEAR]
         before = text[max(match.start() - 20, 0) : match.start()]
-        if given and types and (_BRACE.search(before) or _has_field(around, types)):
+        if given is None or not types:
+            continue
+        names = {name.lower() for dialect, type_ in types for name in (*dialect.envelope, *type_.fields)}
+        fields = re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", around) if names else ()
+        if _BRACE.search(before) or any(_AFTER_KEY.match(around, field.end()) for field in fields):
             return given[1]
     return None
-
-
-def _has_field(around: str, types: list[tuple[Dialect, MessageType]]) -> bool:
-    names = {name.lower() for dialect, type_ in types for name in (*dialect.envelope, *type_.fields)}
-    found = re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", around) if names else ()
-    return any(_AFTER_KEY.match(around, match.end()) for match in found)
 
 
 def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair | None:

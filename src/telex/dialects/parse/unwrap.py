@@ -82,8 +82,7 @@ def _several(count: int) -> Finding:
     return Finding("several-messages", ROOT, say, expected="one message", found=f"{count} or more")
 
 
-def _empty() -> Finding:
-    return Finding("empty-message", ROOT, "Write a text: the message is empty.")
+_EMPTY = Finding("empty-message", ROOT, "Write a text: the message is empty.")
 
 
 # --- from bytes to text ----------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def unwrap(raw: bytes, limits: Limits) -> UnwrappedText:
         findings.append(Finding("nul-byte", ROOT, say, found=f"at character {text.index(chr(0)) + 1}"))
         return UnwrappedText(None, tuple(findings))
     if not text.strip():
-        return UnwrappedText(None, (*findings, _empty()))
+        return UnwrappedText(None, (*findings, _EMPTY))
     return _without_wrapper(text, findings) if text.lstrip()[0] == "<" else UnwrappedText(text, tuple(findings))
 
 
@@ -136,7 +135,7 @@ def _without_wrapper(text: str, findings: list[Finding]) -> UnwrappedText:
         return UnwrappedText(None, (*findings, _several(len(inside))))
     findings.append(note("wrapper-removed", "The <teammate-message> tag was removed."))
     if not inside[0].strip():
-        return UnwrappedText(None, (*findings, _empty()))
+        return UnwrappedText(None, (*findings, _EMPTY))
     if end < len(text):
         findings.append(_prose("after"))
     return UnwrappedText(inside[0].strip("\n"), tuple(findings))
@@ -161,15 +160,21 @@ def candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
 
 def _candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     start = _after_blanks(text, 0)
-    inside = _in_tag(text.strip()) if text[start] == "<" else ""
+    tag, inside = re.match(_TAG_LINE, text.strip()) if text[start] == "<" else None, ""
+    if tag is not None and text.strip().endswith(f"\n</{tag[1]}>"):  # between two lines, around everything
+        inside = text.strip()[tag.end() : -len(tag[1]) - 3]
     if inside.strip():
         removed = note("wrapper-removed", "The tag around the message was removed; send the message bare.")
         yield from (candidate._replace(notes=(removed, *candidate.notes)) for candidate in candidates(inside, is_ours))
         return
     if text[start] in "{[":
         yield from _json_from(text, start, is_ours)
-    elif text[start] == '"':
-        yield from _double_encoded(text, start, is_ours)
+    elif text[start] == '"':  # perhaps a message inside one JSON string, from a tool that encodes twice
+        outer = read_json(text, start)
+        inside = outer.value.lstrip() if isinstance(outer.value, str) and not text[outer.end :].strip() else ""
+        if inside.startswith("{") and not (inner := read_json(inside)).failed:
+            twice = note("wrapper-removed", "The message was encoded twice; send the object itself.")
+            yield Candidate("json", outer.value, (twice, *_left_over(inside[inner.end :], is_ours)), inner)
     if _is_front_matter(text[start:]):
         is_indented = text[:start].rpartition("\n")[2].strip("\n") != ""
         yield Candidate("front-matter", text[start:], (odd_blanks("before ---"),) if is_indented else ())
@@ -183,14 +188,6 @@ def _is_front_matter(text: str) -> bool:
     from telex.dialects.parse.front_matter import looks_like_front_matter
 
     return looks_like_front_matter(text)
-
-
-def _in_tag(text: str) -> str:
-    """The text between two lines that open and close a tag, such as <message>, around everything."""
-    opened = re.match(_TAG_LINE, text)
-    if opened is None or not text.endswith(f"\n</{opened[1]}>"):
-        return ""
-    return text[opened.end() : -len(opened[1]) - 3]
 
 
 def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
@@ -218,8 +215,7 @@ def _left_over(rest: str, is_ours: IsOurs) -> tuple[Finding, ...]:
 
 
 def _stray_brace(rest: str) -> tuple[Finding, ...]:
-    goes_on = re.match(_GOES_ON, rest)
-    if goes_on is None:
+    if (goes_on := re.match(_GOES_ON, rest)) is None:
         return ()
     say = f"Remove the brace that closes the object before {goes_on[1]}, or the rest of the text."
     return (Finding("stray-brace", ROOT, say, expected="one object", found=goes_on[0].strip()[:20]),)
@@ -235,17 +231,6 @@ def unboxed(tree: dict[str, Any], is_ours: IsOurs) -> tuple[dict[str, Any], tupl
         text, read = inside.strip(), read_json(inside.strip())
         inside, findings = read.value, (*read.findings, *_left_over(text[read.end :], is_ours))
     return (inside, findings) if isinstance(inside, dict) and is_ours(inside) else None
-
-
-def _double_encoded(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
-    """A message inside one JSON string, from a tool that encodes twice."""
-    outer = read_json(text, start)
-    if isinstance(outer.value, str) and not text[outer.end :].strip() and outer.value.lstrip().startswith("{"):
-        inside = outer.value.lstrip()
-        inner = read_json(inside)
-        if not inner.failed:
-            twice = note("wrapper-removed", "The message was encoded twice; send the object itself.")
-            yield Candidate("json", outer.value, (twice, *_left_over(inside[inner.end :], is_ours)), inner)
 
 
 def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:

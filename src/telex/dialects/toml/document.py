@@ -167,6 +167,7 @@ class TomlValue(NamedTuple):
         self.sheet.remark(self.path, say)
 
     def wrong(self, expected: str) -> None:
+        """Report the value. Returns None, so that a getter can return it."""
         self.flaw(f"expected {expected}, found {shown(self.value)}")
 
     def unknown(self, word: str, choices: Collection[str], what: str) -> None:
@@ -210,12 +211,13 @@ class TomlValue(NamedTuple):
 
     def entries(self, limit: int) -> Iterator[tuple[str, "TomlValue"]]:
         """Every key of a table with its value."""
-        if not self.is_table():
-            return
+        if self.is_table():
+            self.check_count(limit)
+            yield from ((key, self.at(key)) for key in list(self.value)[:limit])
+
+    def check_count(self, limit: int) -> None:
         if len(self.value) > limit:
             self.flaw(f"has {len(self.value)} entries, and at most {limit} are read")
-        for key in list(self.value)[:limit]:
-            yield key, self.at(key)
 
     def only(self, *known: str) -> None:
         """Report every other key."""
@@ -229,8 +231,7 @@ class TomlValue(NamedTuple):
         if not isinstance(self.value, list):
             self.wrong("a list")
             return []
-        if len(self.value) > limit:
-            self.flaw(f"has {len(self.value)} entries, and at most {limit} are read")
+        self.check_count(limit)
         return [self.at(index) for index in range(min(len(self.value), limit))]
 
     def one_or_more(self, limit: int) -> list["TomlValue"]:
@@ -241,52 +242,39 @@ class TomlValue(NamedTuple):
         """One line of text, not blank."""
         text = self.value
         if not isinstance(text, str) or not text.strip():
-            self.wrong("text")
-        elif len(text) > characters_max:
-            self.flaw(f"has {len(text)} characters, and at most {characters_max} are read")
-        elif not text.isprintable():
-            self.flaw("put it on one line, without control or invisible characters")
-        else:
-            return text
-        return None
+            return self.wrong("text")
+        if len(text) > characters_max:
+            return self.flaw(f"has {len(text)} characters, and at most {characters_max} are read")
+        if not text.isprintable():
+            return self.flaw("put it on one line, without control or invisible characters")
+        return text
 
     def word(self, pattern: re.Pattern[str], what: str) -> str | None:
         """Text of this shape; `what` describes the shape."""
-        if isinstance(self.value, str) and pattern.match(self.value):
-            return self.value
-        self.wrong(what)
-        return None
+        is_valid = isinstance(self.value, str) and pattern.match(self.value)
+        return self.value if is_valid else self.wrong(what)
 
     def choice(self, choices: Collection[str]) -> str | None:
-        if isinstance(self.value, str) and self.value in choices:
-            return self.value
-        if isinstance(self.value, str):
-            self.unknown(self.value, choices, f"{shown(self.value)} is not among the choices")
-        else:
-            self.wrong("one of " + listed(choices))
-        return None
-
-    def boolean(self) -> bool | None:
-        if not isinstance(self.value, bool):
-            self.wrong("true or false")
-            return None
+        if not isinstance(self.value, str):
+            return self.wrong("one of " + listed(choices))
+        if self.value not in choices:
+            return self.unknown(self.value, choices, f"{shown(self.value)} is not among the choices")
         return self.value
 
-    def integer(self) -> int | None:
-        if isinstance(self.value, float) or not _is_number(self.value):
-            self.wrong("an integer")
-        elif not _is_portable(self.value):
-            self.wrong("an integer of at most 64 bits")
-        else:
-            return int(self.value)
-        return None
+    def boolean(self) -> bool | None:
+        return self.value if isinstance(self.value, bool) else self.wrong("true or false")
+
+    def integer(self, at_least: int | None = None) -> int | None:
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            return self.wrong("an integer")
+        if not is_portable(self.value):
+            return self.wrong("an integer of at most 64 bits")
+        return self.value if at_least is None or self.value >= at_least else self.wrong(f"at least {at_least}")
 
     def number(self) -> int | float | None:
-        if _is_number(self.value) and _is_portable(self.value):
-            number: int | float = self.value
-            return number
-        self.wrong("a number of at most 64 bits" if _is_number(self.value) else "a number")
-        return None
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            return self.wrong("a number")
+        return self.value if is_portable(self.value) else self.wrong("a number of at most 64 bits")
 
 
 RAW = Key(lambda value: value)  # read later, when more of the file is known
@@ -296,13 +284,11 @@ def one_of(*choices: str) -> Callable[[TomlValue], str | None]:
     return lambda value: value.choice(choices)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_portable(value: int | float) -> bool:
+def is_portable(value: Any) -> bool:
     """Whether JSON readers of other languages can hold it; JSON has neither infinity nor NaN."""
-    return LIMITS.integer_min <= value <= LIMITS.integer_max or (isinstance(value, float) and abs(value) < 1e308)
+    if isinstance(value, float):
+        return abs(value) < 1e308
+    return not isinstance(value, int) or LIMITS.integer_min <= value <= LIMITS.integer_max
 
 
 def shown(value: Any) -> str:
@@ -311,8 +297,8 @@ def shown(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
         return "a table" if isinstance(value, dict) else "a list"
-    if _is_number(value):
-        return str(value) if _is_portable(value) or isinstance(value, float) else "a number beyond 64 bits"
+    if isinstance(value, int) and not is_portable(value):
+        return "a number beyond 64 bits"
     text = repr(value[:200]) if isinstance(value, str) else str(value)
     most = LIMITS.found_characters_max
     return text if len(text) <= most else text[: most - 1] + "…"
@@ -333,15 +319,13 @@ def meant_or_choices(word: str, choices: Collection[str]) -> str:
 
 def dotted(path: Path) -> str:
     """The path as a dotted TOML key; list positions count from 0."""
-    steps = [f"[{step}]" if isinstance(step, int) else f".{_key(step)}" for step in path]
-    return "".join(steps).removeprefix(".")
-
-
-def _key(key: str) -> str:
-    if _BARE_KEY.match(key):
-        return key
-    short = key if len(key) <= 64 else key[:63] + "…"
-    return json.dumps(short, ensure_ascii=not short.isprintable())
+    text = ""
+    for step in path:
+        if isinstance(step, str) and not _BARE_KEY.match(step):
+            short = step if len(step) <= 64 else step[:63] + "…"
+            step = json.dumps(short, ensure_ascii=not short.isprintable())
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
 
 
 def show(flaw: TomlProblem) -> str:

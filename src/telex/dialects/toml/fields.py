@@ -9,34 +9,10 @@ from datetime import date, datetime, time
 from itertools import pairwise
 from typing import Any
 
+from telex.dialects import scalars, schema
 from telex.dialects.rule_language import compile_for_tree, parse
-from telex.dialects.scalars import parse_timestamp
-from telex.dialects.schema import (
-    ANY,
-    BOOLEAN,
-    MOMENT,
-    OPEN,
-    TYPE,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Fields,
-    Group,
-    HardRule,
-    Integer,
-    Kind,
-    ListOf,
-    MapOf,
-    MessageType,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-    Tree,
-    has_to_be_chosen,
-)
-from telex.dialects.toml.document import RAW, Key, TomlValue, shown
+from telex.dialects.schema import ANY, TYPE, Dialect, Field, Fields, HardRule, Kind, MessageType, Tree, has_to_be_chosen
+from telex.dialects.toml.document import RAW, Key, TomlValue, is_portable, shown
 from telex.dialects.write import expected, is_blank
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import path_of
@@ -46,7 +22,7 @@ FIELDS_MAX = 200  # in one table
 VALUES_MAX = 200  # of one enum
 NAME_CHARACTERS_MAX = 64
 
-UNREAD: Kind = Anything()  # placeholder for an invalid declaration; suppresses further problems about the field
+UNREAD: Kind = schema.Anything()  # placeholder for an invalid declaration; suppresses further problems about the field
 
 
 def read_fields(place: TomlValue, reserved: Collection[str] = (), depth: int = 1) -> dict[str, Field]:
@@ -122,13 +98,6 @@ class FieldType(NamedTuple):
     make: Callable[[Mapping[str, Any], int], Kind]  # from the values of the keys and the depth
 
 
-def _length(value: TomlValue) -> int | None:
-    characters_max = value.integer()
-    if characters_max is not None and characters_max < 1:
-        value.wrong("at least 1 character")
-    return characters_max
-
-
 def _enum_values(place: TomlValue) -> tuple[str, ...]:
     if place.value == []:
         place.flaw("an enum has at least one value")
@@ -145,22 +114,9 @@ def _enum_values(place: TomlValue) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _item(value: TomlValue | None, depth: int) -> Kind | None:
-    return _read_field(value, depth, is_item=True).kind if value else None
-
-
-def _list(given: Mapping[str, Any], depth: int) -> Kind:
-    item = _item(given["of"], depth)
-    return ListOf(item) if item is not None else UNREAD
-
-
-def _map(given: Mapping[str, Any], depth: int) -> Kind:
-    item = _item(given["of"], depth)
-    return MapOf(item) if item is not None else UNREAD
-
-
-def _object(given: Mapping[str, Any], depth: int) -> Kind:
-    return Group(read_fields(given["fields"], depth=depth + 1)) if given["fields"] else OPEN
+def _container(make: Callable[[Kind], Kind], of: TomlValue | None, depth: int) -> Kind:
+    item = _read_field(of, depth, is_item=True).kind if of else None
+    return make(item) if item is not None else UNREAD
 
 
 _INTEGERS = {"min": Key(TomlValue.integer), "max": Key(TomlValue.integer)}
@@ -168,21 +124,32 @@ _NUMBERS = {"min": Key(TomlValue.number), "max": Key(TomlValue.number)}
 
 KINDS: dict[str, FieldType] = {
     "string": FieldType(
-        {"max": Key(_length), "empty": Key(TomlValue.boolean)},
-        lambda given, depth: Text(may_be_empty=bool(given["empty"]), characters_max=given["max"]),
+        {"max": Key(lambda value: value.integer(at_least=1)), "empty": Key(TomlValue.boolean)},
+        lambda given, depth: schema.Text(may_be_empty=bool(given["empty"]), characters_max=given["max"]),
     ),
-    "integer": FieldType(_INTEGERS, lambda given, depth: Integer(given["min"], given["max"])),
-    "number": FieldType(_NUMBERS, lambda given, depth: Number(given["min"], given["max"])),
-    "boolean": FieldType({}, lambda given, depth: BOOLEAN),
+    "integer": FieldType(_INTEGERS, lambda given, depth: schema.Integer(given["min"], given["max"])),
+    "number": FieldType(_NUMBERS, lambda given, depth: schema.Number(given["min"], given["max"])),
+    "boolean": FieldType({}, lambda given, depth: schema.BOOLEAN),
     "enum": FieldType(
         {"values": Key(_enum_values, 'the allowed values, such as ["go", "no-go"]')},
-        lambda given, depth: OneOf(given["values"]) if given["values"] else UNREAD,
+        lambda given, depth: schema.OneOf(given["values"]) if given["values"] else UNREAD,
     ),
-    "datetime": FieldType({}, lambda given, depth: MOMENT),
-    "list": FieldType({"of": Key(RAW.read, 'what the list holds, such as "string"')}, _list),
-    "map": FieldType({"of": Key(RAW.read, 'what its values are, such as "string"')}, _map),
-    "object": FieldType({"fields": RAW}, _object),
-    "any": FieldType({}, lambda given, depth: Anything()),
+    "datetime": FieldType({}, lambda given, depth: schema.MOMENT),
+    "list": FieldType(
+        {"of": Key(RAW.read, 'what the list holds, such as "string"')},
+        lambda given, depth: _container(schema.ListOf, given["of"], depth),
+    ),
+    "map": FieldType(
+        {"of": Key(RAW.read, 'what its values are, such as "string"')},
+        lambda given, depth: _container(schema.MapOf, given["of"], depth),
+    ),
+    "object": FieldType(
+        {"fields": RAW},
+        lambda given, depth: (
+            schema.Group(read_fields(given["fields"], depth=depth + 1)) if given["fields"] else schema.OPEN
+        ),
+    ),
+    "any": FieldType({}, lambda given, depth: schema.Anything()),
 }
 
 
@@ -217,54 +184,25 @@ def read_value(place: TomlValue, kind: Kind) -> Any:
         place.flaw("there is still a blank here: fill it in")
         return place.value
     match kind:
-        case Group(fields):
+        case schema.Group(fields):
             return read_object(place, fields)
-        case ListOf(item):
+        case schema.ListOf(item):
             return [read_value(value, item) for value in place.items(ITEMS_MAX)]
-        case MapOf(value):
+        case schema.MapOf(value):
             return {key: read_value(entry, value) for key, entry in place.entries(ITEMS_MAX)}
-        case Text():
-            return _text(place, kind)
-        case Timestamp():
-            return _timestamp(place)
-        case Integer() | Number():
-            return _number(place, kind)
-        case Boolean():
-            return place.boolean()
-        case OneOf(values):
-            return place.choice(values)
-        case Anything():
+        case schema.Anything():
             return _anything(place)
-
-
-def _text(value: TomlValue, kind: Text) -> str | None:
-    text = value.value
-    if not isinstance(text, str) or not (text or kind.may_be_empty):
-        value.wrong("text")
-        return None
-    if kind.characters_max is not None and len(text) > kind.characters_max:
-        value.flaw(f"has {len(text)} characters, and the field takes at most {kind.characters_max}")
-    elif kind.printable and not text.isprintable():
-        value.flaw("has control or invisible characters, and the field takes none")
-    return text
-
-
-def _timestamp(value: TomlValue) -> str | None:
-    text = _iso(value.value) if isinstance(value.value, datetime) else value.value
-    if not isinstance(text, str) or parse_timestamp(text).flaw is not None:
-        value.wrong("a time with its zone, such as 2026-02-12T10:00:00Z")
-        return None
-    return text
-
-
-def _number(value: TomlValue, kind: Integer | Number) -> int | float | None:
-    number = value.integer() if isinstance(kind, Integer) else value.number()
-    if number is None:
-        return None
-    low, high = kind.at_least, kind.at_most
-    if (low is not None and number < low) or (high is not None and number > high):
-        value.wrong(expected(kind))
-    return number
+    written: Any = _iso(place.value) if isinstance(place.value, datetime) else place.value
+    if not scalars.fits(written, kind) or not is_portable(written):
+        return place.wrong(expected(kind))
+    if isinstance(kind, schema.Text):
+        if not written and not kind.may_be_empty:
+            place.wrong("text")
+        elif kind.characters_max is not None and len(written) > kind.characters_max:
+            place.flaw(f"has {len(written)} characters, and the field takes at most {kind.characters_max}")
+        elif kind.printable and not written.isprintable():
+            place.flaw("has control or invisible characters, and the field takes none")
+    return written
 
 
 def _anything(place: TomlValue) -> Any:
@@ -328,28 +266,28 @@ def _envelope_values(dialect: Dialect, type_: MessageType) -> dict[str | None, s
 
 
 def fits(value: str, kind: Kind) -> bool:
-    if isinstance(kind, Text):
+    if isinstance(kind, schema.Text):
         return kind.characters_max is None or len(value) <= kind.characters_max
-    return isinstance(kind, OneOf) and value in kind.values
+    return isinstance(kind, schema.OneOf) and value in kind.values
 
 
 def plain_value(kind: Kind) -> Any:
     match kind:
-        case Text(_, most):
+        case schema.Text(_, most):
             return "text"[:most]
-        case OneOf(values):
+        case schema.OneOf(values):
             return values[0]
-        case Integer(low, high) | Number(low, high):
+        case schema.Integer(low, high) | schema.Number(low, high):
             return low if low is not None else 1 if high is None else min(1, high)
-        case Boolean():
+        case schema.Boolean():
             return True
-        case Timestamp():
+        case schema.Timestamp():
             return "2026-01-01T12:00:00Z"
-        case ListOf(item):
+        case schema.ListOf(item):
             return [plain_value(item)]
-        case MapOf(value):
+        case schema.MapOf(value):
             return {"name": plain_value(value)}
-        case Group(fields):
+        case schema.Group(fields):
             return {name: plain_value(field.kind) for name, field in fields.items() if field.required}
     return "text"
 
@@ -369,8 +307,8 @@ def read_defaults(place: TomlValue, type_: MessageType, dialect: Dialect) -> dic
 
 def _read_default(place: TomlValue, field: Field, steps: Steps, defaults: dict[str, Any]) -> None:
     kind = field.kind
-    inner: Fields | None = kind.fields if isinstance(kind, Group) else None
-    if isinstance(kind, ListOf) and isinstance(kind.item, Group) and isinstance(place.value, dict):
+    inner: Fields | None = kind.fields if isinstance(kind, schema.Group) else None
+    if isinstance(kind, schema.ListOf) and isinstance(kind.item, schema.Group) and isinstance(place.value, dict):
         inner, steps = kind.item.fields, (*steps[:-1], steps[-1] + EACH)
     if inner is not None:
         for name, value, inner_field in known_fields(place, inner):
@@ -404,10 +342,10 @@ def _without_value(inside: Fields, steps: Steps, filled: set[Steps], defaults: C
     for name, field in inside.items():
         path, kind = (*steps, name), field.kind
         is_filled = any(steps[: len(path)] == path for steps in filled)
-        if isinstance(kind, Group):
+        if isinstance(kind, schema.Group):
             if field.required or is_filled:
                 yield from _without_value(kind.fields, path, filled, defaults)
-        elif isinstance(kind, ListOf) and isinstance(kind.item, Group) and is_filled:
+        elif isinstance(kind, schema.ListOf) and isinstance(kind.item, schema.Group) and is_filled:
             yield from _without_value(kind.item.fields, (*steps, name + EACH), filled, defaults)
         elif field.required and has_to_be_chosen(kind) and not is_filled and _path(path) not in defaults:
             yield path

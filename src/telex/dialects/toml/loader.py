@@ -82,17 +82,13 @@ def _roles_or_any(value: TomlValue) -> tuple[str, ...]:
     return ANY if value.value == list(ANY) else read_roles(value)
 
 
-def _sections(value: TomlValue) -> tuple[str, ...]:
-    return tuple(line for item in value.items(LIST_MAX) if (line := item.line()))
-
-
 TYPE_KEYS = {
     "purpose": Key(TomlValue.line, "one line that says what the message is for", ""),
     "senders": Key(_roles_or_any, 'the roles that may send it, or ["*"] for all', ANY),
     "receivers": Key(_roles_or_any, 'the roles that may receive it, or ["*"] for all', ANY),
     "priority": Key(one_of(*PRIORITIES), default="STATUS"),
     "reply": RAW,
-    "sections": Key(_sections, default=()),
+    "sections": Key(lambda value: tuple(line for item in value.items(LIST_MAX) if (line := item.line())), default=()),
     "fields": RAW,
     "rules": RAW,
     "example": RAW,
@@ -131,12 +127,10 @@ def _read_type(value: TomlValue, name: str, frame: Dialect) -> MessageType:
 
 def check_roles(place: TomlValue, roles: tuple[str, ...]) -> None:
     """Report every sender and receiver that is not among the declared roles."""
-    for _, value in place.entries(TYPES_MAX):
-        for key in ("senders", "receivers"):
-            named = value.get(key)
-            for item in named.items(LIST_MAX) if named and isinstance(named.value, list) else ():
-                if isinstance(item.value, str) and _ROLE.match(item.value) and item.value not in roles:
-                    item.unknown(item.value, roles, f"{item.value} is not among the roles")
+    lists = [value.get(key) for _, value in place.entries(TYPES_MAX) for key in ("senders", "receivers")]
+    for item in (item for named in lists if named and isinstance(named.value, list) for item in named.items(LIST_MAX)):
+        if isinstance(item.value, str) and _ROLE.match(item.value) and item.value not in roles:
+            item.unknown(item.value, roles, f"{item.value} is not among the roles")
 
 
 # --- the second pass: rules and replies ------------------------------------------------------------------------------
@@ -144,7 +138,12 @@ def check_roles(place: TomlValue, roles: tuple[str, ...]) -> None:
 
 def with_rules(value: TomlValue, type_: MessageType, dialect: Dialect) -> MessageType:
     reply, rules = value.get("reply"), value.get("rules")
-    _check_signatures(value, type_, dialect)
+    for name, key in _addresses(dialect):
+        field, roles = dialect.fields_of(type_).get(name), getattr(type_, key)
+        if field is not None and roles != ANY and isinstance(field.kind, Text | OneOf):
+            for role in roles:
+                if not fits(role, field.kind):
+                    value.at(key).flaw(f"{role} does not fit in {name}, which takes {expected(field.kind)}")
     return type_._replace(
         reply=reply.choice(dialect.types) if reply else None,
         rules=read_rules(rules, _scope(dialect, type_)) if rules else (),
@@ -155,17 +154,6 @@ def _addresses(dialect: Dialect) -> list[tuple[str, str]]:
     """The fields that hold roles, each with the key that lists the allowed ones."""
     pairs = ((dialect.wire.sender, "senders"), (dialect.wire.recipient, "receivers"))
     return [(name, key) for name, key in pairs if name is not None and dialect.addresses == "roles"]
-
-
-def _check_signatures(value: TomlValue, type_: MessageType, dialect: Dialect) -> None:
-    """Report a sender or receiver that the field for it cannot hold."""
-    for name, key in _addresses(dialect):
-        field, roles = dialect.fields_of(type_).get(name), getattr(type_, key)
-        if field is None or roles == ANY or not isinstance(field.kind, Text | OneOf):
-            continue
-        for role in roles:
-            if not fits(role, field.kind):
-                value.at(key).flaw(f"{role} does not fit in {name}, which takes {expected(field.kind)}")
 
 
 def _scope(dialect: Dialect, type_: MessageType) -> RuleScope:
@@ -207,16 +195,9 @@ def with_examples(place: TomlValue, own: dict[str, MessageType], dialect: Dialec
     if place.sheet.flaws:
         return types  # rules can only run on a message whose fields are known
     for name, type_ in types.items():
-        path = (*place.path, name, "example")
-        broken = broken_rules(type_.example, dialect, type_)
-        if place.at(name).has("example"):
-            for rule in broken:
-                place.sheet.note(path, f"the example breaks {rule.code}: {rule.say}")
-        elif broken:
-            codes = ", ".join(rule.code for rule in broken)
-            place.sheet.note(
-                path, f"is missing: the example made of plain values breaks {codes}, so write one that breaks no rule"
-            )
+        made = "" if place.at(name).has("example") else "is missing: one made of plain values breaks a rule, "
+        for rule in broken_rules(type_.example, dialect, type_):
+            place.sheet.note((*place.path, name, "example"), f"{made}the example breaks {rule.code}: {rule.say}")
     return types
 
 
@@ -297,19 +278,32 @@ def declare(text: str, file: str, built_in: tuple[Dialect, ...] = BUILT_IN) -> L
 
 def _read_dialect(value: TomlValue, built_in: tuple[Dialect, ...]) -> Dialect | None:
     given = value.read(DIALECT_KEYS)
-    base = _base(given["extends"], built_in)
-    if base is None:
-        return None
-    if given["name"] in {PLAIN.name, *(dialect.name for dialect in built_in)}:
+    by_name, extends, base = {dialect.name: dialect for dialect in built_in}, given["extends"], _EMPTY
+    if extends is not None:
+        name = extends.choice(by_name)
+        if name is None and isinstance(extends.value, str):
+            name = nearest(extends.value, by_name)  # a flaw already; reading on finds the other ones
+        if name is None:
+            return None
+        base = by_name[name]
+    if given["name"] in {PLAIN.name, *by_name}:
         value.at("name").flaw(f"{given['name']} is a built-in dialect: choose another name, and extend it if you like")
     frame = _frame(value, given, base)
     own = read_types(given["types"], frame) if given["types"] else {}
     if not own and not base.types:
         value.need("types", "at least one message type, such as [types.release_ready]")
     dialect = _with_roles(value, frame._replace(types={**base.types, **own}), own)
-    _check_shared_names(value, dialect, own)
+    if dialect.payload is None and given["envelope"]:
+        for type_ in dialect.types.values():
+            for name in type_.fields:
+                if type_.name not in own and given["envelope"].has(name):
+                    given["envelope"].at(name).flaw(f"{type_.name} has a field of this name; choose another")
     if given["wire"]:
-        dialect = dialect._replace(wire=_wire(given["wire"], dialect))
+        named = given["wire"].read(dict.fromkeys(EnvelopeFields._fields, Key(TomlValue.line)))
+        named = {key: name for key, name in named.items() if name is not None}
+        for key, name in named.items():
+            _check_wire(given["wire"].at(key), key, name, dialect)
+        dialect = dialect._replace(wire=dialect.wire._replace(**named))
     if given["rules"]:
         dialect = dialect._replace(rules=(*base.rules, *read_common_rules(given["rules"], dialect)))
     if own:
@@ -317,19 +311,11 @@ def _read_dialect(value: TomlValue, built_in: tuple[Dialect, ...]) -> Dialect | 
         own = with_semantics(given["types"], own, dialect)
         own = with_examples(given["types"], own, dialect._replace(types={**dialect.types, **own}))
     if given["rules"] and not value.sheet.flaws:
-        _check_inherited_examples(given["rules"], dialect, own)
+        for type_ in (type_ for name, type_ in dialect.types.items() if name not in own):
+            for rule in broken_rules(type_.example, dialect, type_):
+                say = f"the inherited example of {type_.name} breaks {rule.code}"
+                given["rules"].remark(f"{say}; declare the type again to replace it")
     return dialect._replace(types={**dialect.types, **own})
-
-
-def _base(extends: TomlValue | None, built_in: tuple[Dialect, ...]) -> Dialect | None:
-    """The dialect to extend, an empty one when none is named, None when the name is like no dialect's."""
-    if extends is None:
-        return _EMPTY
-    by_name = {dialect.name: dialect for dialect in built_in}
-    name = extends.choice(by_name)
-    if name is None and isinstance(extends.value, str):
-        name = nearest(extends.value, by_name)  # a flaw already; reading on finds the other ones
-    return by_name[name] if name else None
 
 
 # --- the frame: everything around the types --------------------------------------------------------------------------
@@ -340,27 +326,23 @@ def _frame(value: TomlValue, given: dict[str, Any], base: Dialect) -> Dialect:
         inherited = getattr(base, key)
         if base.name and given[key] not in (None, inherited):
             value.at(key).flaw(f"{base.name} has {key} {inherited!r}, and what extends it has the same")
+    own = read_fields(given["envelope"], (TYPE, *base.envelope)) if given["envelope"] else {}
+    for name, field in own.items():
+        if base.name and field.required:
+            given["envelope"].at(name).flaw(f"make it optional: the messages of {base.name} do not have it")
     frame = base._replace(
         name=given["name"],
         version=given["version"],
         purpose=given["purpose"],
         form=given["form"] or base.form,
         addresses=given["addresses"] or base.addresses,
-        envelope={**base.envelope, **(_envelope(given["envelope"], base) if given["envelope"] else {})},
+        envelope={**base.envelope, **own},
         payload=given["payload"] or base.payload,
         extends=base.name or None,
     )
     if given["payload"] and (flaw := _payload_flaw(given["payload"], frame, base)):
         value.at("payload").flaw(flaw)
     return frame
-
-
-def _envelope(table: TomlValue, base: Dialect) -> Fields:
-    own = read_fields(table, (TYPE, *base.envelope))
-    for name, field in own.items():
-        if base.name and field.required:
-            table.at(name).flaw(f"make it optional: the messages of {base.name} do not have it")
-    return own
 
 
 def _payload_flaw(name: str, frame: Dialect, base: Dialect) -> str | None:
@@ -391,8 +373,8 @@ def _with_roles(value: TomlValue, dialect: Dialect, own: dict[str, MessageType])
         if above in chain:
             value.at("chain").at(role).flaw("the chain is circular: one role has to be at the top")
     trades = _by_role(value.get("trades"), roles, tuple(TRADES))
-    envelope = _widened(dialect, roles)
-    return dialect._replace(roles=roles, envelope=envelope, chain={**dialect.chain, **chain}, trades=trades)
+    chain, trades = {**dialect.chain, **chain}, {**dialect.trades, **trades}
+    return dialect._replace(roles=roles, envelope=_widened(dialect, roles), chain=chain, trades=trades)
 
 
 def _by_role(table: TomlValue | None, roles: tuple[str, ...], choices: tuple[str, ...]) -> dict[str, str]:
@@ -418,25 +400,6 @@ def _widened(dialect: Dialect, roles: tuple[str, ...]) -> Fields:
     }
 
 
-def _check_shared_names(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> None:
-    """Report a new field of the envelope that has the name of an inherited type's field."""
-    envelope = value.get("envelope")
-    if dialect.payload is not None or envelope is None:
-        return
-    for type_ in dialect.types.values():
-        for name in type_.fields:
-            if type_.name not in own and envelope.has(name):
-                envelope.at(name).flaw(f"{type_.name} has a field of this name; choose another")
-
-
-def _wire(value: TomlValue, dialect: Dialect) -> EnvelopeFields:
-    given = value.read(dict.fromkeys(EnvelopeFields._fields, Key(TomlValue.line)))
-    named = {key: name for key, name in given.items() if name is not None}
-    for key, name in named.items():
-        _check_wire(value.at(key), key, name, dialect)
-    return dialect.wire._replace(**named)
-
-
 def _check_wire(value: TomlValue, key: str, name: str, dialect: Dialect) -> None:
     known: dict[str, Field] = {}
     if dialect.payload is None or key == "task":
@@ -451,11 +414,3 @@ def _check_wire(value: TomlValue, key: str, name: str, dialect: Dialect) -> None
     kind, right = known[name].kind, (Timestamp,) if key == "timestamp" else (Text, OneOf)
     if kind is not UNREAD and not isinstance(kind, right):
         value.flaw(f"{name} is to be a {'datetime' if key == 'timestamp' else 'string or an enum'} to serve as {key}")
-
-
-def _check_inherited_examples(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> None:
-    for type_ in dialect.types.values():
-        for rule in broken_rules(type_.example, dialect, type_) if type_.name not in own else ():
-            value.remark(
-                f"the inherited example of {type_.name} breaks {rule.code}; declare the type again to replace it"
-            )

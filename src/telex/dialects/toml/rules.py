@@ -85,21 +85,14 @@ def _read_rule(value: TomlValue, scope: RuleScope) -> HardRule | None:
     given = value.read(KEYS)
     if given["broken_when"]:
         _check_expression(given["broken_when"], scope)
-    if given["path"]:
-        _check_path(given["path"], scope)
+    path = given["path"].line() if given["path"] else None
+    if path is not None and "[]" in path:
+        given["path"].flaw("name the list itself, without []")
+    elif path is not None and scope.field(path) is None:
+        given["path"].unknown(path, scope.names(), f"there is no field {shown(path)}")
     if not all(given[key] for key in ("code", "broken_when", "path", "say")):
         return None
     return HardRule(**{**given, "broken_when": given["broken_when"].value, "path": given["path"].value})
-
-
-def _check_path(value: TomlValue, scope: RuleScope) -> None:
-    path = value.line()
-    if path is None:
-        return
-    if "[]" in path:
-        value.flaw("name the list itself, without []")
-    elif scope.field(path) is None:
-        value.unknown(path, scope.names(), f"there is no field {shown(path)}")
 
 
 def _check_expression(value: TomlValue, scope: RuleScope) -> None:
@@ -110,20 +103,15 @@ def _check_expression(value: TomlValue, scope: RuleScope) -> None:
     try:
         node = parse(text)
     except ExpressionError as error:
-        value.flaw(_unreadable(error, text))
+        rest = text[error.position :].lstrip()
+        instead = next((f"; write {ours}" for theirs, ours in _OTHER_SIGNS.items() if rest.startswith(theirs)), "")
+        near = f", near {shown(rest[:12])}" if rest else ""
+        value.flaw(f"{error.say} (at character {len(text) - len(rest) + 1}{near}){instead}")
         return
     if not any(names(node)):
         value.flaw("the rule names no field, so its result is the same for every message")
     else:
         _TypeChecker(value, scope).condition(node)
-
-
-def _unreadable(error: ExpressionError, text: str) -> str:
-    rest = text[error.position :].lstrip()
-    position = len(text) - len(rest) + 1
-    instead = next((f"; write {ours}" for theirs, ours in _OTHER_SIGNS.items() if rest.startswith(theirs)), "")
-    near = f", near {shown(rest[:12])}" if rest else ""
-    return f"{error.say} (at character {position}{near}){instead}"
 
 
 # --- the type check --------------------------------------------------------------------------------------------------

@@ -43,19 +43,23 @@ Words = dict[str, tuple[Any, ...]]  # word → the values that stand for it; the
 
 def with_semantics(value: TomlValue, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
     """The types of the file with their semantics; `value` is the table of all types."""
-    types = {name: type_._replace(semantics=_read(value.at(name), type_, dialect)) for name, type_ in own.items()}
-    _check_ambiguous(value, types)
+    types: dict[str, MessageType] = {}
+    taken: dict[tuple[Any, ...], str] = {}
+    for name, type_ in own.items():
+        place, semantics = value.at(name), NO_SEMANTICS
+        if not place.has("intent"):
+            for key in filter(place.has, KEYS):
+                place.at(key).flaw('has no effect without an intent: add one, such as intent = "progress"')
+        elif intents := _intents(place.at("intent")):
+            semantics = _SemanticsReader(place, type_, dialect, intents).read()
+            # The translation into this dialect could not choose between two types of the same intent and words.
+            means = sorted(item for item in semantics.means.items() if item[0] in INTENTS[intents[0]].terms)
+            other = taken.setdefault((intents[0], *means), name)
+            if other != name:
+                say = f"{other} stands for {intents[0]} already: keep one of them, or tell them apart by means"
+                place.at("intent").flaw(say)
+        types[name] = type_._replace(semantics=semantics)
     return types
-
-
-def _read(value: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics:
-    if not value.has("intent"):
-        for key in KEYS:
-            if value.has(key):
-                value.at(key).flaw('has no effect without an intent: add one, such as intent = "progress"')
-        return NO_SEMANTICS
-    intents = _intents(value.at("intent"))
-    return _SemanticsReader(value, type_, dialect, intents).read() if intents else NO_SEMANTICS
 
 
 def _intents(value: TomlValue) -> tuple[str, ...]:
@@ -69,21 +73,6 @@ def _intents(value: TomlValue) -> tuple[str, ...]:
         elif intent is not None:
             intents.append(intent)
     return tuple(intents)
-
-
-def _check_ambiguous(value: TomlValue, types: Mapping[str, MessageType]) -> None:
-    """Report two types of the same intent and words: the translation into this dialect could not choose."""
-    taken: dict[tuple[Any, ...], str] = {}
-    for name, type_ in types.items():
-        if not type_.semantics.intents:
-            continue
-        intent = type_.semantics.intents[0]
-        means = sorted(item for item in type_.semantics.means.items() if item[0] in INTENTS[intent].terms)
-        other = taken.setdefault((intent, *means), name)
-        if other != name:
-            value.at(name).at("intent").flaw(
-                f"{other} stands for {intent} already: keep one of them, or tell them apart by means"
-            )
 
 
 def _has_opposites(term: Term, words: Collection[str]) -> bool:
@@ -105,11 +94,20 @@ class _SemanticsReader:
         values = self.read_values(says)
         for term in self.decisive:
             if term not in says and term not in means and term != body:
-                self.report_unsaid(term)
+                words = self.terms[term].words
+                itself = f' or means = {{ {term} = "{words[0]}" }} if the type alone says it' if words else ""
+                say = (
+                    f"{self.intents[0]} turns on its {term}, and no field says it: add says = {{ {term} = … }}{itself}"
+                )
+                self.place.at("intent").flaw(say)
         defaults = read_defaults(self.place, self.type, self.dialect)
         said = {self.dialect.locate(self.type, name) for name in says.values()}
         for steps in fields_without_value(self.type, self.dialect, said, defaults):
-            self.remark_without_value(steps[1:] if steps[0] == self.dialect.payload else steps)
+            steps = steps[1:] if steps[0] == self.dialect.payload else steps
+            name, lost = ".".join(steps), "what others list there is lost"
+            effect = lost if EACH in name else "what others send reaches your readers as markdown"
+            say = f"{name} is required, and no other dialect says it: give it a value in defaults, or {effect}"
+            self.place.sheet.remark((*self.place.path, "fields", steps[0].removesuffix(EACH)), say)
         semantics = Semantics(intents=self.intents, terms=says, words=values, means=means, defaults=defaults, body=body)
         return self.with_work_action(semantics)
 
@@ -148,23 +146,6 @@ class _SemanticsReader:
         pairs = [(pair.partition("=")[0], pair.rpartition("=")[2].removesuffix(EACH)) for pair in names.split()]
         lists = {term for term, name in terms.items() if (field := self.field(name)) and isinstance(field.kind, ListOf)}
         return {name.removesuffix(EACH): term for name, term in pairs if not name.endswith(EACH) or term in lists}
-
-    def report_unsaid(self, term: str) -> None:
-        words = self.terms[term].words
-        itself = f' or means = {{ {term} = "{words[0]}" }} if the type alone says it' if words else ""
-        self.place.at("intent").flaw(
-            f"{self.intents[0]} turns on its {term}, and no field says it: add says = {{ {term} = … }}{itself}"
-        )
-
-    def remark_without_value(self, steps: tuple[str, ...]) -> None:
-        name = ".".join(steps)
-        effect = (
-            "what others list there is lost" if EACH in name else "what others send reaches your readers as markdown"
-        )
-        self.place.sheet.remark(
-            (*self.place.path, "fields", steps[0].removesuffix(EACH)),
-            f"{name} is required, and no other dialect says it: give it a value in defaults, or {effect}",
-        )
 
     def is_term(self, value: TomlValue, term: str) -> bool:
         if term in self.terms:
@@ -333,7 +314,12 @@ class _SemanticsReader:
         table = self.place.get("values")
         given = dict(table.entries(len(self.terms) + 1)) if table else {}
         for term, value in given.items():
-            self.check_term_of_values(value, term, fields)
+            if term not in fields:
+                value.unknown(term, fields, f"no field says {shown(term)}")
+            elif not self.terms[term].words:
+                value.flaw(f"the values of {term} have no names in other dialects: they are passed on as they stand")
+            elif choices_of(fields[term].kind) is None and fields[term].kind is not UNREAD:
+                value.flaw("only an enum or a boolean has values that can be named")
         values: dict[str, Words] = {}
         for term, field in fields.items():
             choices, words = choices_of(field.kind), self.terms[term].words if term in self.terms else ()
@@ -345,14 +331,6 @@ class _SemanticsReader:
             if values[term] or place is None or not place.value:  # otherwise already reported
                 self.check_words(place or self.place, term, values[term], field)
         return values
-
-    def check_term_of_values(self, value: TomlValue, term: str, fields: Mapping[str, Field]) -> None:
-        if term not in fields:
-            value.unknown(term, fields, f"no field says {shown(term)}")
-        elif not self.terms[term].words:
-            value.flaw(f"the values of {term} have no names in other dialects: they are passed on as they stand")
-        elif choices_of(fields[term].kind) is None and fields[term].kind is not UNREAD:
-            value.flaw("only an enum or a boolean has values that can be named")
 
     def check_words(self, place: TomlValue, name: str, values: Words, field: Field) -> None:
         term, is_decisive = self.terms[name], name in self.decisive

@@ -95,7 +95,7 @@ def _type_facts(type_: MessageType) -> dict[str, Any]:
 # --- dialects --matrix ------------------------------------------------------------------------------------------------
 def _print_matrix(sources: Sequence[Dialect], *, as_json: bool) -> None:
     """Print the counterpart of each type in the built-in dialects, and those of built-in types in a user's dialects."""
-    from telex.generate.translation_tables import absences, distinct, matrix
+    from telex.generate.tables import absences, distinct, matrix
 
     entries = matrix(sources, BUILT_IN)
     own = [dialect for dialect in sources if dialect not in BUILT_IN]
@@ -160,7 +160,7 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
 )
 def schema_command(type_name: str | None, dialect: str | None, format_: str, as_json: bool) -> int:
     """Print the schema of a type, or of a whole dialect."""
-    from telex.generate.json_schema import type_schema
+    from telex.generate.schemas import type_schema
 
     if type_name is not None:
         if format_ != "json-schema":
@@ -179,8 +179,7 @@ def schema_command(type_name: str | None, dialect: str | None, format_: str, as_
 
 
 def _schema(dialect: Dialect, format_: str) -> str:
-    from telex.generate.asyncapi import asyncapi
-    from telex.generate.json_schema import dialect_schema
+    from telex.generate.schemas import asyncapi, dialect_schema
     from telex.generate.typings import typescript
 
     if format_ == "typescript":

@@ -136,7 +136,7 @@ def _skip_line(file: BinaryIO) -> int:
 STORE_BEGINS = b"SQLite format 3\0"
 _STORE_SUFFIXES = ("-wal", "-shm", "-journal", "-lock", "-ballast")  # files that belong to a store
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
-_DESCRIPTOR = re.compile("/(?:dev|proc/self)/fd/([0-9]{1,9})")
+_DESCRIPTOR = "/(?:dev|proc/self)/fd/([0-9]{1,9})"  # compiled when a file is written
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def begins_a_store(raw: bytes) -> bool:
 
 def _open(path: str, source: str | None) -> AbstractContextManager[BinaryIO]:
     name = os.path.normpath(path)
-    match = _DESCRIPTOR.fullmatch(name)
+    match = re.fullmatch(_DESCRIPTOR, name)
     descriptor = int(match[1]) if match else _STREAMS.get(name)
     if descriptor is not None:  # opened by its name, a file would be truncated
         _refuse_source(source, descriptor)

@@ -29,7 +29,7 @@ from telex.validation.contracts import judge
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
     from telex.surfaces.cli.guard_git import StagedPaths
-    from telex.validation.project_paths import Resolver
+    from telex.validation.contracts import Resolver
 
 OPTIONS = (
     Option("--as", "NAME", f"agent that writes; {AGENT} if not given"),

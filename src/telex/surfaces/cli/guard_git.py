@@ -110,7 +110,7 @@ def compare_reports(options: ParsedOptions, agent: str) -> int:
 
 
 def _normal(path: str) -> str:
-    from telex.validation.project_paths import InvalidPath, normal
+    from telex.validation.contracts import InvalidPath, normal
 
     result = normal(path)
     return path if isinstance(result, InvalidPath) else result

@@ -1,16 +1,20 @@
-"""JSON Schema (2020-12) of a message type or of a whole dialect.
+"""JSON Schemas (2020-12) of message types and dialects, and the AsyncAPI 3.0.0 document of a dialect.
 
-The schema accepts every message that the check accepts, and rejects what a schema can express. A schema can compare a
+A schema accepts every message that the check accepts, and rejects what a schema can express. A schema can compare a
 field only with a constant; `x-telex` contains every rule in full, with the senders and the priority of the type. The
 schema of a front-matter dialect describes the front matter as a mapping.
+
+In an AsyncAPI document the inbox of a role is a channel; a role that may send messages to it is an operation. For types
+that any agent may receive, one channel represents all inboxes and takes the agent's name as a parameter. Payloads are
+the schemas of the types, limited to keywords of AsyncAPI's own schema language. The document names no server.
 """
 
 from typing import Any
 
 from telex.dialects import schema as kinds
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, parse
-from telex.dialects.schema import Dialect, Field, Fields, HardRule, Kind, MessageType
-from telex.generate.type_view import addressed_fields, meaning
+from telex.dialects.schema import ANY, Dialect, Field, Fields, Kind, MessageType, kind_at
+from telex.generate.type_view import addressed_fields, meaning, participants, receivers_from
 from telex.model.limits import LIMITS
 from telex.model.named_tuple import NamedTuple
 
@@ -62,19 +66,15 @@ def message_schema(dialect: Dialect, type_: MessageType) -> Schema:
     for name, property_ in schema["properties"].items():
         if words := meaning(dialect, name):
             property_["description"] = words
-    if rules := _rules(dialect, type_):
-        schema["allOf"] = schema.get("allOf", []) + rules
-    return schema | {"x-telex": _extension(dialect, type_)}
-
-
-def _rules(dialect: Dialect, type_: MessageType) -> list[Schema]:
-    """The rules that a schema can express. Rules of severity warning are omitted, because the message is accepted."""
     translator = RuleTranslator(dialect, type_)
-    return [
+    rules = [  # that a schema can express; after a warning the message is accepted
         {"title": rule.code, "description": rule.say, "if": broken, "then": False}
         for rule in (*dialect.rules, *type_.rules)
         if rule.severity == "refusal" and (broken := translator.when(parse(rule.broken_when), True)) is not None
     ]
+    if rules:
+        schema["allOf"] = schema.get("allOf", []) + rules
+    return schema | {"x-telex": _extension(dialect, type_)}
 
 
 def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
@@ -86,7 +86,11 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
         "senders": list(type_.senders),
         "receivers": list(type_.receivers),
         "reply": type_.reply,
-        "rules": [_rule(rule) for rule in (*dialect.rules, *type_.rules)],
+        "rules": [
+            {"code": rule.code, "severity": rule.severity, "brokenWhen": rule.broken_when, "path": rule.path}
+            | {"say": rule.say}
+            for rule in (*dialect.rules, *type_.rules)
+        ],
     }
     if type_.fillings:
         extension["fillings"] = [filling._asdict() for filling in type_.fillings]
@@ -95,18 +99,15 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
     return extension
 
 
-def _rule(rule: HardRule) -> dict[str, Any]:
-    fields = {"code": rule.code, "severity": rule.severity, "brokenWhen": rule.broken_when}
-    return fields | {"path": rule.path, "say": rule.say}
-
-
 # --- fields ----------------------------------------------------------------------------------------------------------
 
 
 def kind_schema(kind: Kind) -> Schema:
     match kind:
-        case kinds.Text():
-            return _text(kind)
+        case kinds.Text(may_be_empty, length_max, printable):  # the check only warns about other empty texts
+            least = {} if may_be_empty else {"minLength": 1}
+            name = {"pattern": _NO_CONTROL_CHARACTERS, **least} if printable else {}
+            return {"type": "string", **name, **({} if length_max is None else {"maxLength": length_max})}
         case kinds.OneOf((only,)):
             return {"type": "string", "const": only}
         case kinds.OneOf(values):
@@ -128,15 +129,6 @@ def kind_schema(kind: Kind) -> Schema:
         case kinds.Group(fields):
             return _object(fields)
     return {}
-
-
-def _text(kind: kinds.Text) -> Schema:
-    """The check only warns about an empty text, except in a field that is a name."""
-    schema: Schema = {"type": "string"}
-    if kind.printable:
-        schema |= {"pattern": _NO_CONTROL_CHARACTERS}
-        schema |= {} if kind.may_be_empty else {"minLength": 1}
-    return schema | ({} if kind.characters_max is None else {"maxLength": kind.characters_max})
 
 
 def _object(fields: Fields) -> Schema:
@@ -295,3 +287,117 @@ def _nested(steps: tuple[str, ...], leaf: Schema) -> Schema:
     for step in reversed(steps):
         leaf = {"properties": {step: leaf}, "required": [step]} if leaf else {"required": [step]}
     return leaf
+
+
+# --- AsyncAPI ---------------------------------------------------------------------------------------------------------
+
+CONTENT_TYPES = {"json": "application/json", "front-matter": "text/markdown", "text": "text/markdown"}
+
+[EVERYONE] = ANY
+
+
+def asyncapi(dialect: Dialect) -> dict[str, Any]:
+    inboxes = {
+        role: [type_ for type_ in dialect.types.values() if role in type_.receivers]
+        for role in (*participants(dialect), EVERYONE)
+    }
+    inboxes = {role: types for role, types in inboxes.items() if types}
+    return {
+        "asyncapi": "3.0.0",
+        "id": f"urn:telex:{dialect.base}:{dialect.version}",
+        "info": {"title": dialect.base, "version": dialect.version, "description": dialect.purpose},
+        "defaultContentType": CONTENT_TYPES[dialect.form],
+        "channels": {_channel_id(role): _channel(dialect, role, types) for role, types in inboxes.items()},
+        "operations": {
+            f"{_label(role)}-receives": _operation("receive", role, types) for role, types in inboxes.items()
+        }
+        | _sends(dialect, list(inboxes)),
+        "components": {"messages": {name: _message(dialect, type_) for name, type_ in dialect.types.items()}},
+    }
+
+
+# --- AsyncAPI: channels -----------------------------------------------------------------------------------------------
+
+
+def _channel_id(role: str) -> str:
+    return "inbox" if role == EVERYONE else f"inbox-{role}"
+
+
+def _channel(dialect: Dialect, role: str, types: list[MessageType]) -> dict[str, Any]:
+    messages = {type_.name: {"$ref": f"#/components/messages/{type_.name}"} for type_ in types}
+    if role != EVERYONE:
+        return {"address": f"inbox/{role}", "description": f"What {role} is to read.", "messages": messages}
+    agent: dict[str, Any] = {"description": "The agent who is to read it.", "examples": list(participants(dialect))}
+    recipient = dialect.wire.recipient
+    if recipient is not None and recipient in dialect.envelope:
+        agent["location"] = _pointer(recipient)
+    return {
+        "address": "inbox/{agent}",
+        "description": "What an agent is to read.",
+        "parameters": {"agent": agent},
+        "messages": messages,
+    }
+
+
+# --- AsyncAPI: operations ---------------------------------------------------------------------------------------------
+
+
+def _sends(dialect: Dialect, inboxes: list[str]) -> dict[str, Any]:
+    """One operation from each role to each inbox, and one more for each type that has a reply."""
+    operations: dict[str, Any] = {}
+    for sender in (*participants(dialect), EVERYONE):
+        sent = [type_ for type_ in dialect.types.values() if sender in type_.senders]
+        for receiver in inboxes:
+            types = [type_ for type_ in sent if receiver in receivers_from(dialect, type_, sender)]
+            if plain := [type_ for type_ in types if type_.reply is None]:
+                operations[f"{_label(sender)}-tells-{_label(receiver)}"] = _operation("send", receiver, plain)
+            for type_ in types:
+                if type_.reply is not None:
+                    # The reply arrives in the inbox of the role that sent the request, or in any inbox.
+                    receivers = dialect.types[type_.reply].receivers if type_.reply in dialect.types else ()
+                    inbox = next((role for role in (sender, EVERYONE) if role in receivers), None)
+                    reply = {} if inbox is None else {"reply": _references(inbox, [type_.reply])}
+                    request = _operation("send", receiver, [type_]) | reply
+                    operations[f"{_label(sender)}-asks-{_label(receiver)}-{type_.name}"] = request
+    return operations
+
+
+def _operation(action: str, role: str, types: list[MessageType]) -> dict[str, Any]:
+    return {"action": action, **_references(role, [type_.name for type_ in types])}
+
+
+def _references(role: str, types: list[str]) -> dict[str, Any]:
+    channel = f"#/channels/{_channel_id(role)}"
+    return {"channel": {"$ref": channel}, "messages": [{"$ref": f"{channel}/messages/{name}"} for name in types]}
+
+
+def _label(role: str) -> str:
+    return "anyone" if role == EVERYONE else role
+
+
+# --- AsyncAPI: messages -----------------------------------------------------------------------------------------------
+
+
+def _message(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "name": type_.name,
+        "title": type_.name,
+        "summary": type_.purpose,
+        "contentType": CONTENT_TYPES[dialect.form],
+        "payload": message_schema(dialect, type_),
+        "examples": [{"name": type_.name, "payload": type_.example}],
+        "x-telex-priority": type_.priority,
+    }
+    if dialect.form == "front-matter":
+        message["description"] = "The payload is the front matter; a markdown body follows it."
+    if dialect.wire.correlation is not None:
+        steps = dialect.locate(type_, dialect.wire.correlation)
+        if kind_at(dialect.fields_of(type_), steps) is not None:
+            message["correlationId"] = {"location": _pointer(*steps)}
+    return message
+
+
+def _pointer(*steps: str) -> str:
+    """The runtime expression of a field."""
+    escaped = [step.replace("~", "~0").replace("/", "~1") for step in steps]
+    return "$message.payload#/" + "/".join(escaped)
