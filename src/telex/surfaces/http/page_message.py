@@ -26,7 +26,7 @@ from telex.dialects.schema import (
     Timestamp,
 )
 from telex.errors import NotFound
-from telex.generate.json_schema import type_schema
+from telex.generate.schemas import type_schema
 from telex.generate.type_view import addressed_fields, meaning
 from telex.model.message import BRINGING, Message, Rendering, detail_of
 from telex.model.named_tuple import NamedTuple
