@@ -29,6 +29,7 @@ from telex.ports.store import (
     Reads,
     Store,
     Transaction,
+    next_lease_expiry,
     roster_changed_since,
     topic_messages,
 )
@@ -78,6 +79,7 @@ class TeamState:
     def forget(self) -> None:
         """Empty the cache: what it holds may have been rolled back."""
         self.position = -1  # the number of the event that the cache is valid for
+        self.is_current = False  # it has every change that this process has made
         self._roster: Roster | None = None
         self._members: dict[str, Member] = {}  # the members that the roster was made of
         self.forget_routes()
@@ -104,6 +106,7 @@ class TeamState:
                 self._catch_up(reads)
         if len(reads.changed) != self._known_changes:
             self._note_changes(reads)
+        self.is_current = True
 
     def _catch_up(self, reads: Reads) -> None:
         if self._roster is None or roster_changed_since(reads, self.position):
@@ -134,6 +137,8 @@ class TeamState:
         """The cache stays valid if it has all changes of the committed transaction."""
         if self.position == before and changes == self._known_changes:
             self.position = after
+        else:
+            self.is_current = False
         self.end()
 
     # --- members and routes ------------------------------------------------------------------------------------------
@@ -454,7 +459,8 @@ class BusContext:
         self.next_maintenance = 0.0  # when this bus next handles timeouts
         self.next_store_maintenance = 0.0  # when it next helps the store with its maintenance
         self._seen: dict[str, float] = {}
-        self._roster_version: int | None = None
+        self.next_lease_expiry = 0.0  # no lease expires before, unless another process has written since
+        self._others: int | None = None  # change counter of the other processes when roster and leases were read
 
     # --- types -------------------------------------------------------------------------------------------------------
 
@@ -506,14 +512,23 @@ class BusContext:
         """The current roster. `fresh`: also with the current times at which members were last seen."""
         if fresh:
             await self.read(lambda reads: self.team.load_members(reads.members()))
-        version = self.store.changes()
-        if version != self._roster_version or not self.team.is_loaded:
-            await self.read(lambda _: None)
-            self._roster_version = version
+        others = self.store.changes()[1]
+        if others != self._others or not self.team.is_current:
+            await self.read_lease_expiry()
+            self._others = others
         return self.team.roster
 
+    async def read_lease_expiry(self) -> None:
+        """Read it together with the roster, in one snapshot."""
+
+        def read(reads: Reads) -> None:
+            self.next_lease_expiry = next_lease_expiry(reads)
+
+        await self.read(read)
+
     async def inboxes(self, member: Member) -> tuple[str, ...]:
-        return inboxes_of(member, await self.roster())
+        """The inboxes of a member, by the cached roster: the caller has just read the member."""
+        return inboxes_of(member, self.team.roster if self.team.is_loaded else await self.roster())
 
     # --- members -----------------------------------------------------------------------------------------------------
 

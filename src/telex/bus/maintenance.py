@@ -33,9 +33,13 @@ STORE_SHARE_MAX = 0.1  # of a process's time for the maintenance of the store: s
 
 
 async def run_if_due(context: BusContext) -> None:
-    """Called by every receive: expired leases each time, the rest once a second, or sooner when much is left."""
-    await expire_leases(context)
-    if context.clock.now() >= context.next_maintenance:
+    """Called by every receive: expired leases as soon as one can have expired, the rest once a second, or sooner when
+    much is left."""
+    now = context.clock.now()
+    if now >= context.next_lease_expiry:
+        await expire_leases(context)
+        await context.read_lease_expiry()
+    if now >= context.next_maintenance:
         done = await run_maintenance(context)
         context.next_maintenance = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
 

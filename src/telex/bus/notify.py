@@ -49,7 +49,7 @@ class Subscription:
 
     def __init__(self, context: BusContext) -> None:
         self._context = context
-        self._seen = 0
+        self._seen = (0, 0)
         self._changed_at = context.clock.now()
 
     async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
@@ -386,7 +386,7 @@ class SharedNotifier(Notifier):
         self._task: asyncio.Task[None] | None = None
         self._alarm = _Alarm()  # of the task
         self._nudged = False
-        self._version = self._upto = 0  # of the store's changes and of the events, as last read
+        self._version, self._upto = (0, 0), 0  # of the store's changes and of the events, as last read
         self._changed_at = context.clock.now()
         self._maintenance_at = 0.0
 

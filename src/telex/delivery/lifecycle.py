@@ -17,13 +17,23 @@ DAMAGED = "its stored bytes are damaged (telex doctor names it): send it again u
 
 
 def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
-    settlement = Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent)
-    return settlement._replace(after_expiry=True)
+    return Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent)
 
 
 def extended(delivery: int, fence: int, agent: str, now: float, until: float) -> Settlement:
-    settlement = Settlement(delivery, "leased", "leased", now, "extended", agent=agent, fence=fence)
-    return settlement._replace(holder=agent, running_at=now, due_at=until, detail=_text({"until": until}))
+    return Settlement(
+        delivery,
+        "leased",
+        "leased",
+        now,
+        "extended",
+        agent=agent,
+        fence=fence,
+        holder=agent,
+        running_at=now,
+        due_at=until,
+        detail=_text({"until": until}),
+    )
 
 
 def is_last_attempt(delivery: Delivery, limits: Limits) -> bool:
@@ -43,7 +53,7 @@ def nacked(
     """Retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
     due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
     settlement = _failed(delivery, "nacked", reason, now, due_at, limits=limits, reports=reports)
-    return settlement._replace(agent=agent, holder=agent, after_expiry=True)
+    return settlement._replace(agent=agent, holder=agent)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
