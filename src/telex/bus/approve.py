@@ -15,7 +15,7 @@ from telex.ports.store import find_messages
 from telex.validation.authorization import may_send, normalised
 from telex.work.approvals import Approval, ApprovalRequest, answering, deadline_of, topic_of
 from telex.work.escalations import topics_of_step
-from telex.work.plan_lookup import CONTRACTS, contracts_in
+from telex.work.plans import CONTRACTS, contracts_in
 from telex.work.reducer import APPROVED, CONDITIONAL, REJECTED, HeaderFields, can_compose, compose
 from telex.work.view import WorkMessage, parse_tree
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from telex.bus.context import BusContext, Topics
-from telex.bus.work_rules import new_message_of, work_message_of
+from telex.bus.correlate import new_message_of, work_message_of
 from telex.delivery.routing import Route, inboxes_of
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.scalars import format_timestamp

@@ -20,7 +20,7 @@ from telex.validation.contracts import ASKING, ContractScope, PathDecision, judg
 from telex.validation.patterns import allowing
 from telex.validation.project_paths import Resolver, normal
 from telex.work.plan_checks import asking_type, sentence, sharing
-from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
+from telex.work.plans import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
 from telex.work.reducer import RuleContext
 
 if TYPE_CHECKING:

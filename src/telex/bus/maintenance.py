@@ -122,7 +122,7 @@ async def dead_letter_notices(
     context: BusContext, delivery: Delivery, reason: str, message: Message | None = None
 ) -> tuple[NewMessage, ...]:
     """A message to the sender, if it is still a member, to be stored together with the dead letter."""
-    from telex.delivery.system_messages import not_delivered
+    from telex.delivery.lifecycle import not_delivered
 
     message = message or await context.store.read(get_message, delivery.message)
     assert message is not None, "a delivery without its message"

@@ -20,9 +20,8 @@ from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
-from telex.work.dispatches import Dispatch, ask, dispatch_text, pending_dispatches
 from telex.work.pipeline import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
-from telex.work.signals import ANSWERS
+from telex.work.signals import ANSWERS, Dispatch, ask, dispatch_text, pending_dispatches
 
 ORCHESTRATOR = TRIAGE_REQUEST.senders[0]
 TAKEN_MAX = 50  # results in one round: few enough to ack before their leases expire

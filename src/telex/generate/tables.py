@@ -6,7 +6,7 @@ from telex.dialects.intents import INTENTS, TRADES, Intent
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import PRIORITIES, Dialect
 from telex.model.message import KINDS, MEANINGS, MOVES, STATES, State
-from telex.model.task_states import TASK_STATES, TaskStateMachine
+from telex.model.work import TASK_STATES, TaskStateMachine
 from telex.work import pipeline
 
 # The reason of each move, for the diagram.

@@ -17,7 +17,7 @@ from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.text import LATEST_MAX, ROOT, nearest, path_of
 from telex.validation.authorization import has_no_words
 from telex.work.escalations import topics_of_step
-from telex.work.plan_lookup import named_paths
+from telex.work.plans import named_paths
 from telex.work.reducer import (
     APPROVED,
     CONDITIONAL,

@@ -1,4 +1,4 @@
-"""Checks of contracts, and of messages against the contracts: plan, task, dependencies, budget and files.
+"""Work rules of plans: checks of contracts, and of messages against them (plan, task, dependencies, budget, files).
 
 Of a contract: patterns that match no path, allowed paths that are all forbidden, and paths that a contract of another
 agent allows too.
@@ -26,7 +26,9 @@ from telex.validation.contracts import (
 )
 from telex.validation.patterns import WILD, allowing, flaw, forbidding
 from telex.validation.project_paths import SEPARATOR, InvalidPath, normal
-from telex.work.plan_lookup import (
+from telex.work.plans import (
+    COMPLETE,
+    CONTRACTS,
     asked_plan,
     contracts_in,
     covering,
@@ -37,7 +39,7 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.reducer import REJECTED, RuleContext, WorkState, decision_of
+from telex.work.reducer import REJECTED, RuleContext, Topics, WorkRules, WorkState, decision_of, for_dispatches
 from telex.work.view import WorkMessage, id_nearly_known
 
 ANYTHING = "\ue000"  # placeholder for any file name; no pattern contains it
@@ -428,3 +430,53 @@ def _out_of_order(message: WorkMessage, plan: Plan) -> Finding:
     wanted = f"{next_} or 1" if plan.approved else str(next_)
     found = str(message.get("cycle"))
     return Finding("cycle-out-of-order", message.path("cycle"), say, severity="warning", expected=wanted, found=found)
+
+
+# --- which topics -----------------------------------------------------------------------------------------------------
+
+
+def _contract_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    return (CONTRACTS, topic_of(message.text("plan")))
+
+
+def _progress_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    """Most reports change nothing; those do not belong to the topic and can be pruned."""
+    plan = plan_in(topics, message.text("plan")) if contracts_in(topics) is not None else None
+    if plan is None or not (
+        message.get("status") == COMPLETE or message.get("tokens") or message.text("task") in plan.done
+    ):
+        return ()
+    return (topic_of(plan.id),)
+
+
+def _close_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = plan_in(topics, message.text("plan"))
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None and plan.is_open else ()
+
+
+def _review_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    return (topic_of(message.text("plan")),)
+
+
+def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = meant(message, topics) if widens(message) else None
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+
+
+def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = asked_plan(message, topics)
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+
+
+_ANSWER = WorkRules(_answer_topics, check_answer)
+RULES: dict[str, WorkRules] = {
+    "contract": WorkRules(_contract_topics, check_contract),
+    "progress": WorkRules(_progress_topics, check_progress),
+    "close": WorkRules(_close_topics, check_close),
+    "review": WorkRules(_review_topics, check_review),
+    "ask": WorkRules(_ask_topics, check_request),
+    "answer": _ANSWER,
+    "dispatch": for_dispatches(_ANSWER),
+    "commit": WorkRules(check=check_files),
+    "signal": WorkRules(check=check_files),
+}

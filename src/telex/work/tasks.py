@@ -14,7 +14,8 @@ from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
-from telex.model.task_states import (
+from telex.model.text import LATEST_MAX, nearest
+from telex.model.work import (
     TASK_STATES,
     TaskHistory,
     TaskStateMachine,
@@ -25,7 +26,6 @@ from telex.model.task_states import (
     standing,
     state_name,
 )
-from telex.model.text import LATEST_MAX, nearest
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
 from telex.work.reducer import (
     REJECTED,
