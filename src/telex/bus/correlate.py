@@ -207,7 +207,7 @@ def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member:
         held = [message for message in held_messages(reads, member.name) if _may_answer(traits, message, inboxes)]
         if len(held) == 1:
             return held[0].id
-    if _is_decision_without_request(traits):
+    if traits.action == "dispatch" and "decision" in traits.type.field_map:
         held = [message for message in held_messages(reads, member.name) if _is_from(message, inboxes)]
         if len(held) == 1 and context.action_of(held[0]) == "ask":
             return held[0].id
@@ -217,11 +217,6 @@ def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member:
 def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
     fits = message.type in traits.answers or (message.type is None and not traits.answers)
     return fits and _is_from(message, inboxes)
-
-
-def _is_decision_without_request(traits: TypeTraits) -> bool:
-    """A dispatch with a decision, in a dialect that has no requests to name."""
-    return traits.action == "dispatch" and "decision" in traits.type.field_map
 
 
 def _is_from(message: Message, inboxes: Route) -> bool:

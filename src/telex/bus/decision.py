@@ -312,7 +312,13 @@ class Decision:
         if full is not None:
             return self._refuse((_inbox_full(context.limits.inbox_max, full),))
         if self._joins:
-            self._join()
+            # The sender becomes a member with its first stored message
+            team = self._context.team
+            if self._member.role == AGENT and team.roster.members.get(self._member.name) is None:
+                from telex.delivery.membership import joined_as_agent
+
+                self._findings = (*self._findings, joined_as_agent(self._member, team.roster))
+            team.add_member(self._tx, self._member)
         change = self._work.change if self._work is not None else None
         findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
         inboxes, by_address = self._route, (self._address,)
@@ -326,15 +332,6 @@ class Decision:
         receipt = _NEW(Receipt, (*stored, False, None, None, False))
         stopped = change.members if change is not None else ()
         return StoredSend(receipt, tuple(member for member, _ in stopped)) if stopped else receipt
-
-    def _join(self) -> None:
-        """The sender becomes a member with its first stored message."""
-        team = self._context.team
-        if self._member.role == AGENT and team.roster.members.get(self._member.name) is None:
-            from telex.delivery.membership import joined_as_agent
-
-            self._findings = (*self._findings, joined_as_agent(self._member, team.roster))
-        team.add_member(self._tx, self._member)
 
     def _answered_requests(self) -> tuple[int, ...]:
         traits = self._checked.traits

@@ -198,18 +198,15 @@ class EventTail:
             return
         self._is_changed, self._read_at = False, now
         while page := await self._store.read(events_with_messages, Query(after=self._upto), PAGE):
-            await self._distribute(page)
+            first, last = self._upto, page[-1][0].seq
+            present = [(query, list(followers)) for query, followers in self.followers.items()]
+            self._upto = last  # followers that join from here on are not present
+            for query, followers in present:
+                wanted = await self._matching(query, page, first, last)
+                for follower in followers if wanted else ():
+                    follower.give(wanted)
             if len(page) < PAGE:
                 return
-
-    async def _distribute(self, page: EventPage) -> None:
-        first, last = self._upto, page[-1][0].seq
-        present = [(query, list(followers)) for query, followers in self.followers.items()]
-        self._upto = last  # followers that join from here on are not present
-        for query, followers in present:
-            wanted = await self._matching(query, page, first, last)
-            for follower in followers if wanted else ():
-                follower.give(wanted)
 
     async def _matching(self, query: Query, page: EventPage, first: int, last: int) -> EventPage:
         if query.text is None:

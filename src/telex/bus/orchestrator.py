@@ -103,7 +103,9 @@ class Orchestrator:
                     sent.append(dispatch)
                 elif receipt is not None:
                     refused.append((dispatch, receipt))
-        handed_on = [lease.message for lease in leases if not _is_result(lease.message, works)]
+        handed_on = [
+            lease.message for lease in leases if not (_is_signal(lease.message) and lease.message.correlation in works)
+        ]
         for message in handed_on:
             await self._hand_on(message)
         for lease in leases:
@@ -215,10 +217,6 @@ class Orchestrator:
             await self._bus.send(
                 text, sender=self.name, role=self._role, to=to, id=id_, correlation=message.correlation
             )
-
-
-def _is_result(message: Message, works: dict[str, Work]) -> bool:
-    return _is_signal(message) and message.correlation in works
 
 
 def _is_signal(message: Message) -> bool:

@@ -162,7 +162,12 @@ def fold_plan(state: Plan | None, message: WorkMessage) -> Plan | None:
         case "contract":
             return _after_contract(state or _new_plan(message), message)
         case "progress" if state is not None:
-            return _after_progress(state, message)
+            # The last report on a task holds: one that was complete and then failed is not done
+            task, tokens = message.text("task"), _count(message, "tokens")
+            state.done.pop(task, None)
+            if message.get("status") == COMPLETE:
+                state.done[task] = CompletedTask(message.text("commit"), message.sender, message.at)
+            return state._replace(spent=state.spent + tokens) if tokens else state
         case "close" if state is not None:
             by, at, reason = message.sender, message.at, message.text("reason")
             return state._replace(closed=Closure(by, at, reason, message.id))
@@ -216,15 +221,6 @@ def words_of(message: WorkMessage) -> ContractTerms:
         checks=message.texts("checks"),
         budget=_count(message, "budget"),
     )
-
-
-def _after_progress(plan: Plan, message: WorkMessage) -> Plan:
-    """The last report on a task holds: one that was complete and then failed is not done."""
-    task, tokens = message.text("task"), _count(message, "tokens")
-    plan.done.pop(task, None)
-    if message.get("status") == COMPLETE:
-        plan.done[task] = CompletedTask(message.text("commit"), message.sender, message.at)
-    return plan._replace(spent=plan.spent + tokens) if tokens else plan
 
 
 def _after_answer(plan: Plan, message: WorkMessage) -> Plan:

@@ -295,7 +295,7 @@ def _fold(state: Task | None, message: WorkMessage) -> Task:
     action = message.action
     if action == "ask":
         if message.id not in task.waiting and message.id not in task.answered:
-            task.waiting[message.id] = _asked(message)
+            task.waiting[message.id] = TaskRequest(message.id, message.sender, message.at, message.text("kind"))
     elif action in DECIDING:
         _answer(task, message)
     elif action == "quality":
@@ -311,10 +311,6 @@ def _fold(state: Task | None, message: WorkMessage) -> Task:
         if action == "assign":
             task = task._replace(title=message.text("title"), assigned_to=step.whom)
     return task if task.moves or not message.has_states else task._replace(moves=True)
-
-
-def _asked(message: WorkMessage) -> TaskRequest:
-    return TaskRequest(message.id, message.sender, message.at, message.text("kind"))
 
 
 def _step(assigned_to: str, message: WorkMessage) -> TaskStep:
