@@ -299,18 +299,16 @@ class TeamState:
         if news:
             last, state = self._fold(name, state, news)
         if len(news) >= LONG and state is not UNREADABLE:
-            self._keep_snapshot(name, last, encode_snapshot(name, last, state))
+            snapshot = name, last, encode_snapshot(name, last, state)
+            if self._tx is not None:
+                self._tx.keep_snapshot(*snapshot)
+            else:
+                self.new_snapshots.append(snapshot)
         if len(self._topics) >= TOPICS_MAX:
             self._topics.clear()
             self._outdated.clear()
         self._topics[name] = last, state
         return last, state
-
-    def _keep_snapshot(self, name: str, seq: int, text: str) -> None:
-        if self._tx is not None:
-            self._tx.keep_snapshot(name, seq, text)
-        else:
-            self.new_snapshots.append((name, seq, text))
 
     def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
         from telex.work import reducer
@@ -360,17 +358,16 @@ async def read_snapshot(store: Store, team: TeamState, query: Callable[[Reads], 
         finally:
             team.end()
 
+    def keep(tx: Transaction) -> None:
+        for snapshot in snapshots:
+            tx.keep_snapshot(*snapshot)
+
     answer = await store.read(run)
     if team.new_snapshots:
         snapshots, team.new_snapshots = team.new_snapshots, []
         with suppress(StoreError):  # they only save time, and a full disk can still be read
-            await store.transaction(lambda tx: _keep_snapshots(tx, snapshots), durable=False)
+            await store.transaction(keep, durable=False)
     return answer
-
-
-def _keep_snapshots(tx: Transaction, snapshots: Iterable[tuple[str, int, str]]) -> None:
-    for topic, seq, text in snapshots:
-        tx.keep_snapshot(topic, seq, text)
 
 
 def states_of(team: TeamState, names: Iterable[str]) -> dict[str, Any]:
@@ -538,10 +535,8 @@ class BusContext:
         """The member that acts under this name. In an open team a newcomer with a known role joins by acting; one that
         has shut down comes back only when it is added `by` a lead or a person. `dialects`: those that it reads."""
         by = normalised(by) if by is not None else None
-        known, role = (
-            (await self.roster()).members.get(normalised(name)),
-            normalised(role) if role is not None else None,
-        )
+        role = normalised(role) if role is not None else None
+        known = (await self.roster()).members.get(normalised(name))
         is_here = known is not None and known.joined_at is not None and known.is_here
         if known is not None and is_here and not dialects and role in (None, known.role):
             await self.mark_seen(known.name, known.seen_at or 0.0)

@@ -204,7 +204,12 @@ def infer_reply_to(
 def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member: Member, inboxes: Route) -> str | None:
     """The id of the one message that the sender holds from the recipient and that this may answer."""
     if traits.dialect.wire.id is None and traits.replies:
-        held = [message for message in held_messages(reads, member.name) if _may_answer(traits, message, inboxes)]
+        held = [
+            message
+            for message in held_messages(reads, member.name)
+            if _is_from(message, inboxes)
+            and (message.type in traits.answers or (message.type is None and not traits.answers))
+        ]
         if len(held) == 1:
             return held[0].id
     if traits.action == "dispatch" and "decision" in traits.type.field_map:
@@ -212,11 +217,6 @@ def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member:
         if len(held) == 1 and context.action_of(held[0]) == "ask":
             return held[0].id
     return None
-
-
-def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
-    fits = message.type in traits.answers or (message.type is None and not traits.answers)
-    return fits and _is_from(message, inboxes)
 
 
 def _is_from(message: Message, inboxes: Route) -> bool:
@@ -248,7 +248,9 @@ def requests_answered_by(
     reply_to, traits = checked.envelope.reply_to or request.reply_to, checked.traits
     correlation = checked.envelope.correlation or request.correlation
     named = reads.pending_requests(RequestQuery(id=reply_to)) if reply_to is not None else []
-    settles = _settles_escalations(traits)
+    # A report does not answer an escalation of its conversation, nor does another escalation.
+    reports = {None, ESCALATE, *COMES_ALONG}
+    settles = traits is None or traits.action not in reports
     wanted = traits.answers if traits is not None else frozenset()
     types = wanted | context.escalation_types if settles else wanted
     query = RequestQuery(correlation=correlation, types=sorted(types))
@@ -271,16 +273,13 @@ def requests_answered_by(
         deliveries, own = deliveries_of(reads, message.seq), inboxes_of(member, context.team.roster)
         was_asked = any(delivery.inbox in own or delivery.holder == member.name for delivery in deliveries)
         if not was_asked and member.role != HUMAN:
-            asked = dict.fromkeys(delivery.inbox for delivery in deliveries)
-            findings.append(_not_answered(message, " or ".join(asked)) if reply_to is not None else None)
+            whom = " or ".join(dict.fromkeys(delivery.inbox for delivery in deliveries))
+            say = f"Leave the answer to {whom}: this is delivered, and {message.id} still waits for an answer."
+            if reply_to is not None:
+                findings.append(Finding("request-not-answered", ROOT, say, "warning", expected=whom))
         elif _is_from(message, inboxes):
             answered.append(pending.message)
     return AnsweredRequests((*settled, *decided, *answered), tuple([f for f in findings if f is not None]))
-
-
-def _not_answered(message: Message, whom: str) -> Finding:
-    say = f"Leave the answer to {whom}: this is delivered, and {message.id} still waits for an answer."
-    return Finding("request-not-answered", ROOT, say, "warning", expected=whom)
 
 
 def _correlation_differs(checked: CheckedMessage, message: Message) -> Finding | None:
@@ -292,13 +291,6 @@ def _correlation_differs(checked: CheckedMessage, message: Message) -> Finding |
     say = f"Give the reply the {field} of its request: {message.id} is in {message.correlation}."
     found = own[: LIMITS.found_characters_max]
     return Finding("correlation-differs", path_of(field), say, "warning", expected=message.correlation, found=found)
-
-
-def _settles_escalations(traits: TypeTraits | None) -> bool:
-    """A report does not answer an escalation of its conversation, nor does another escalation."""
-    if traits is None:
-        return True
-    return traits.action is not None and traits.action not in COMES_ALONG and traits.action != ESCALATE
 
 
 def with_decided_request(request: SendRequest, checked: CheckedMessage, work_change: WorkChange) -> SendRequest:

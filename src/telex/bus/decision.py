@@ -179,7 +179,8 @@ class Decision:
         if earlier is None:
             return None
         if (earlier.digest, earlier.to) != (prepared.digest, self._address):
-            return self._refuse((_id_reused(prepared.id),))
+            say = f"Give it an id of its own: {prepared.id} was used before, for another message."
+            return self._refuse((Finding("id-reused", ROOT, say, expected="an id not used before", found=prepared.id),))
         self._tx.record(Event(0, self._now, "duplicate", self._member.name, earlier.seq))
         return self._duplicate(earlier.seq)
 
@@ -237,7 +238,13 @@ class Decision:
         self._correlate()
         context, checked, traits = self._context, self._checked, self._checked.traits
         if traits is None:
-            self._findings = self._hints()
+            if self._request.reply_to is not None or not context.team.is_empty(("shutdown",)):
+                from telex.bus.correlate import missing_answer_hint
+
+                replied = self._request.reply_to
+                self._findings = missing_answer_hint(context, self._member, checked, self._route, replied)
+            else:
+                self._findings = ()
         elif (
             traits.action is not None
             and (checked.checked is None or not refusals(checked.findings))
@@ -249,13 +256,6 @@ class Decision:
                 return self._refuse(self._findings)
             self._work = None  # a lenient team lets it pass, and nothing follows from it
         return None
-
-    def _hints(self) -> tuple[Finding, ...]:
-        if self._request.reply_to is None and self._context.team.is_empty(("shutdown",)):
-            return ()
-        from telex.bus.correlate import missing_answer_hint
-
-        return missing_answer_hint(self._context, self._member, self._checked, self._route, self._request.reply_to)
 
     def _apply_work_rules(self, traits: TypeTraits) -> None:
         message = self._work_message = self._as_work_message(traits)
@@ -337,7 +337,12 @@ class Decision:
         traits = self._checked.traits
         is_decision = traits is not None and traits.action in DECIDING
         may_answer = self._reply_to is not None or is_decision
-        if not may_answer and (self._correlation is None or not self._may_answer_in_conversation(traits)):
+        if not may_answer and self._correlation is not None:
+            # Any message but a report may answer an escalation of its conversation.
+            settles = traits is not None and traits.action is not None and traits.action not in COMES_ALONG
+            is_escalated = settles and not self._context.team.is_empty(ESCALATIONS)
+            may_answer = traits is None or bool(traits.answers) or is_escalated
+        if not may_answer:
             return ()
         from telex.bus.correlate import requests_answered_by
 
@@ -353,13 +358,6 @@ class Decision:
         )
         self._findings = (*self._findings, *answered.findings)
         return answered.requests
-
-    def _may_answer_in_conversation(self, traits: TypeTraits | None) -> bool:
-        """Any message but a report may answer an escalation of its conversation."""
-        if traits is None or traits.answers:
-            return True
-        settles = traits.action is not None and traits.action not in COMES_ALONG
-        return settles and not self._context.team.is_empty(ESCALATIONS)
 
     def _answer_by(self) -> float | None:
         """When an answer is due: for types that ask for one, and for senders that wait for one."""
@@ -489,11 +487,6 @@ def _check_id(given: str, own: str | None, limits: Limits, what: str) -> tuple[F
         say = f"Choose an id of {wanted}, or leave out the {what}."
         return (Finding("id-not-allowed", ROOT, say, expected=wanted, found=given[: limits.found_characters_max]),)
     return ()
-
-
-def _id_reused(id_: str) -> Finding:
-    say = f"Give it an id of its own: {id_} was used before, for another message."
-    return Finding("id-reused", ROOT, say, expected="an id not used before", found=id_)
 
 
 def _inbox_full(limit: int, inbox: str) -> Finding:

@@ -95,16 +95,16 @@ async def lease_messages(context: BusContext, member: Member, request: LeaseRequ
         damaged = [lease for lease in leases if digest_of(lease.message.raw) != lease.message.digest]
         if not damaged:
             return leases
-        await context.store.settle([await _damaged(context, lease) for lease in damaged])
+        settlements = []
+        for broken in damaged:
+            delivery = await context.store.read(get_delivery, broken.delivery)
+            assert delivery is not None, "a leased delivery is stored"
+            reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, broken.message)
+            settlement = lifecycle.damaged(delivery, context.clock.now(), reports=reports)
+            settlements.append(await keep_request_open(context, settlement, delivery))
+        await context.store.settle(settlements)
         if intact := [lease for lease in leases if lease not in damaged]:
             return intact
-
-
-async def _damaged(context: BusContext, lease: Lease) -> Settlement:
-    delivery = await context.store.read(get_delivery, lease.delivery)
-    assert delivery is not None, "a leased delivery is stored"
-    reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, lease.message)
-    return await keep_request_open(context, lifecycle.damaged(delivery, context.clock.now(), reports=reports), delivery)
 
 
 # --- settle ----------------------------------------------------------------------------------------------------------

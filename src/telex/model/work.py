@@ -152,22 +152,7 @@ class ShutdownReport(NamedTuple):
 
 
 Why = Literal["blocker", "dependency", "approval", "escalation", "answer", "shutdown"]
-WHYS: dict[Why, str] = {
-    "blocker": "reported a blocker, and no progress since",
-    "dependency": "has a plan that depends on another plan",
-    "approval": "asked for an approval that is neither given nor refused",
-    "escalation": "escalated, and has no answer",
-    "answer": "sent a request, and has no reply",
-    "shutdown": "asked the team to shut down, and has no answer",
-}
 KnotKind = Literal["cycle", "no-approver", "unread", "silent", "bottleneck"]
-KNOTS: dict[KnotKind, str] = {
-    "cycle": "each of them waits for every other, directly or through others",
-    "no-approver": "an approval is pending, and no present member may give it",
-    "unread": "messages wait for an agent or a role that no agent has claimed",
-    "silent": "an agent is silent, with leased or waiting messages",
-    "bottleneck": "more agents wait for this one than for any other, directly or through others",
-}
 
 
 class Remedy(NamedTuple):
