@@ -23,7 +23,7 @@ from telex.bus.context import TeamState
 from telex.bus.local import LocalBus
 from telex.config import Settings
 from telex.errors import NotFound
-from telex.model.task_states import TASK_STATES, moves, standing
+from telex.model.work import TASK_STATES, moves, standing
 from telex.ports.bus import Receipt
 from telex.ports.store import Reads
 from tests.bus.random_acts import work_states

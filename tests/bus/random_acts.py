@@ -13,7 +13,7 @@ from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE
 from telex.dialects.registry import BUILT_IN
 from telex.errors import TelexError
 from telex.model.message import Lease
-from telex.model.task_states import TASK_STATES, moves, standing
+from telex.model.work import TASK_STATES, moves, standing
 from telex.ports.bus import Receipt
 from telex.ports.store import (
     EVERYTHING,

@@ -180,6 +180,26 @@ def test_a_lease_that_runs_out_counts_as_an_attempt(team: Team) -> None:
     assert team.kinds(id_) == ["accepted", "leased", "lease-expired", "leased", "lease-expired", "leased", "dead"]
 
 
+@proves("bus/attempts/from-the-expiry")
+@pytest.mark.parametrize("is_extended", [False, True])
+@pytest.mark.parametrize("is_other_process", [False, True])
+def test_a_reader_notices_the_expiry_of_a_lease_that_began_after_it_looked(
+    open_team: OpenTeam, is_other_process: bool, is_extended: bool
+) -> None:
+    team = open_team(backoff_seconds=0.001)
+    for name in ("ada", "bob"):
+        team.bus.join(name, role="qa")
+    id_ = team.note(to="role:qa")
+    assert team.bus.receive("lead") == []  # reads the leases that there are
+    holder = team.other() if is_other_process else team.bus
+    [lease] = holder.receive("ada", lease=60.0 if is_extended else 0.1)
+    if is_extended:
+        assert team.bus.receive("lead") == []
+        holder.extend(lease.token, agent="ada", seconds=0.1)
+    team.clock.leap(0.2)
+    assert [again.message.id for again in team.bus.receive("bob")] == [id_]
+
+
 @proves("bus/lease/late")
 @pytest.mark.parametrize("is_noticed", [False, True])
 def test_an_ack_after_the_lease_expired_counts_while_nobody_else_has_the_message(team: Team, is_noticed: bool) -> None:

@@ -246,18 +246,18 @@ def test_who_waits_while_the_store_is_away_is_told_so_and_the_next_one_is_served
     async def play() -> list[str]:
         async with hub(tmp_path) as bus:
             looks, store = Looks(bus), _anything(bus.store)
-            read = store.read
+            read, lease = store.read, store.lease
 
             async def away(*_: Any) -> Any:
                 raise StoreUnavailable("the disk is gone")
 
             waiting = asyncio.create_task(bus.receive("lead", wait=LONG * 2))
             await looks.until_all_wait(["lead"])
-            store.read = away
+            store.read = store.lease = away
             await bus.send(NOTE, sender="dev", to="lead", id="n-1")
             with pytest.raises(StoreUnavailable):
                 await waiting
-            store.read = read
+            store.read, store.lease = read, lease
             return [leased.message.id for leased in await bus.receive("lead", wait=LONG)]
 
     assert run(play()) == ["n-1"]

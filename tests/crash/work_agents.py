@@ -19,8 +19,7 @@ from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus
 from telex.errors import LeaseLost, StoreError
-from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
-from telex.model.work import NO_SHUTDOWNS, ShutdownState
+from telex.model.work import NO_SHUTDOWNS, TASK_STATES, ShutdownState, TaskStatus, moves, standing
 from telex.work.pipeline import OPEN
 from telex.work.tasks import Task
 from tests.crash.agent_log import Line, Logbook, words_of

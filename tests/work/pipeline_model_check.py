@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from telex.work.dispatches import Dispatch, pending_dispatches
 from telex.work.pipeline import (
     BEGINS,
     CHECKS,
@@ -30,6 +29,7 @@ from telex.work.pipeline import (
     is_open,
     wave_of,
 )
+from telex.work.signals import Dispatch, pending_dispatches
 
 ENDS = ("done", "blocked", "escalated")
 Key = tuple[object, ...]

@@ -16,8 +16,7 @@ from telex.dialects.schema import set_path
 from telex.model.contracts import ContractIndex
 from telex.model.finding import Finding
 from telex.model.roster import Member, Roster
-from telex.model.task_states import TASK_STATES, TaskHistory, TaskState, TaskStateMachine, TaskStep, standing
-from telex.model.work import NO_SHUTDOWNS
+from telex.model.work import NO_SHUTDOWNS, TASK_STATES, TaskHistory, TaskState, TaskStateMachine, TaskStep, standing
 from telex.protocol.codec import made, plain
 from telex.protocol.verbs import work_state_kinds
 from telex.work import reducer

@@ -11,7 +11,7 @@ from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.validation.check import check
-from telex.work.dispatches import pending_dispatches
+from telex.work.signals import pending_dispatches
 from tests.bus.bus_team import OpenTeam, Team, open_team, team
 from tests.proofs import proves
 from tests.work.pipeline_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.work.dispatches import pending_dispatches
 from telex.work.pipeline import (
     BEGINS,
     GUARDS,
@@ -29,6 +28,7 @@ from telex.work.pipeline import (
     rows,
     spread,
 )
+from telex.work.signals import pending_dispatches
 from tests.proofs import proves
 from tests.work.pipeline_model_check import SearchBounds, SearchResult, figure, moves_never_made, search
 

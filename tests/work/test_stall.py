@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from telex.client import SyncBus
 from telex.dialects.registry import BUILT_IN
-from telex.model.work import WHYS, Deadlock, Stall, Wait
+from telex.model.work import Deadlock, Stall, Wait, Why
 from telex.trace.diagrams import render_stall
 from telex.validation.check import CheckPolicy, check
 from telex.work import reducer
@@ -168,7 +168,7 @@ def test_a_diagram_has_one_line_for_each_and_no_word_gets_out_of_its_quotes(who:
 
 @proves("stall/remedy/no-loss")
 def test_every_reason_has_a_remedy_that_removes_no_agent_and_no_message() -> None:
-    for why in WHYS:
+    for why in get_args(Why):
         wait = Wait("ada", "ada", why, "m1", 1.0, "the words", "m1")
         [knot] = stalls([wait], (), (), NOW).knots
         assert shlex.split(knot.remedy.command)[1] in ("approve", "answer", "send")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
 from telex.model.finding import Finding
-from telex.model.task_states import TASK_STATES, TaskStatus, TaskStep, moves, standing, state_name
+from telex.model.work import TASK_STATES, TaskStatus, TaskStep, moves, standing, state_name
 from telex.ports.bus import Receipt
 from telex.validation.check import check
 from telex.work import reducer

@@ -10,7 +10,7 @@ import pytest
 from telex.config.loader import read
 from telex.errors import SettingsError
 from telex.generate.tables import task_diagram as diagram
-from telex.model.task_states import TASK_STATES, TaskState, ends_reached
+from telex.model.work import TASK_STATES, TaskState, ends_reached
 from telex.ports.bus import Receipt
 from telex.validation.check import check
 from tests.bus.bus_team import OpenTeam, Shell, Team, codes, flow

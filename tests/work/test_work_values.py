@@ -2,8 +2,7 @@
 
 import json
 
-from telex.model.task_states import TASK_STATES, standing
-from telex.model.work import TOPIC
+from telex.model.work import TASK_STATES, TOPIC, standing
 from tests.bus.bus_team import Team, open_team, speech_of, team
 from tests.proofs import proves
 from tests.work.test_tasks import DEV, HEAD, move, tell

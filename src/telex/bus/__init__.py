@@ -55,6 +55,9 @@ class LazyModule:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._module: Any = None
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(__import__(self._name, fromlist=(attribute,)), attribute)
+        if self._module is None:
+            self._module = __import__(self._name, fromlist=(attribute,))
+        return getattr(self._module, attribute)

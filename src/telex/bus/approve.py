@@ -13,9 +13,9 @@ from telex.model.roster import HUMAN, Member, Roster, choice_of
 from telex.model.text import ROOT, nearest
 from telex.ports.store import find_messages
 from telex.validation.authorization import may_send, normalised
-from telex.work.approvals import Approval, ApprovalRequest, answering, deadline_of, topic_of
+from telex.work.approvals import Approval, ApprovalRequest, answering, topic_of
 from telex.work.escalations import topics_of_step
-from telex.work.plan_lookup import CONTRACTS, contracts_in
+from telex.work.plans import CONTRACTS, contracts_in
 from telex.work.reducer import APPROVED, CONDITIONAL, REJECTED, HeaderFields, can_compose, compose
 from telex.work.view import WorkMessage, parse_tree
 
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 def seconds_left(message: WorkMessage, now: float) -> float | None:
     """Seconds until the deadline that the message names; None: it names none, or one that has passed."""
-    deadline = deadline_of(message)
+    deadline = message.moment("deadline")
     return deadline - now if deadline is not None and deadline > now else None
 
 

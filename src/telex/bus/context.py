@@ -29,6 +29,7 @@ from telex.ports.store import (
     Reads,
     Store,
     Transaction,
+    next_lease_expiry,
     roster_changed_since,
     topic_messages,
 )
@@ -79,6 +80,7 @@ class TeamState:
     def forget(self) -> None:
         """Empty the cache: what it holds may have been rolled back."""
         self.position = -1  # the number of the event that the cache is valid for
+        self.is_current = False  # it has every change that this process has made
         self._roster: Roster | None = None
         self._members: dict[str, Member] = {}  # the members that the roster was made of
         self.forget_routes()
@@ -105,6 +107,7 @@ class TeamState:
                 self._catch_up(reads)
         if len(reads.changed) != self._known_changes:
             self._note_changes(reads)
+        self.is_current = True
 
     def _catch_up(self, reads: Reads) -> None:
         if self._roster is None or roster_changed_since(reads, self.position):
@@ -135,6 +138,8 @@ class TeamState:
         """The cache stays valid if it has all changes of the committed transaction."""
         if self.position == before and changes == self._known_changes:
             self.position = after
+        else:
+            self.is_current = False
         self.end()
 
     # --- members and routes ------------------------------------------------------------------------------------------
@@ -295,18 +300,16 @@ class TeamState:
         if news:
             last, state = self._fold(name, state, news)
         if len(news) >= LONG and state is not UNREADABLE:
-            self._keep_snapshot(name, last, encode_snapshot(name, last, state))
+            snapshot = name, last, encode_snapshot(name, last, state)
+            if self._tx is not None:
+                self._tx.keep_snapshot(*snapshot)
+            else:
+                self.new_snapshots.append(snapshot)
         if len(self._topics) >= TOPICS_MAX:
             self._topics.clear()
             self._outdated.clear()
         self._topics[name] = last, state
         return last, state
-
-    def _keep_snapshot(self, name: str, seq: int, text: str) -> None:
-        if self._tx is not None:
-            self._tx.keep_snapshot(name, seq, text)
-        else:
-            self.new_snapshots.append((name, seq, text))
 
     def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
         from telex.work import reducer
@@ -356,17 +359,16 @@ async def read_snapshot(store: Store, team: TeamState, query: Callable[[Reads], 
         finally:
             team.end()
 
+    def keep(tx: Transaction) -> None:
+        for snapshot in snapshots:
+            tx.keep_snapshot(*snapshot)
+
     answer = await store.read(run)
     if team.new_snapshots:
         snapshots, team.new_snapshots = team.new_snapshots, []
         with suppress(StoreError):  # they only save time, and a full disk can still be read
-            await store.transaction(lambda tx: _keep_snapshots(tx, snapshots), durable=False)
+            await store.transaction(keep, durable=False)
     return answer
-
-
-def _keep_snapshots(tx: Transaction, snapshots: Iterable[tuple[str, int, str]]) -> None:
-    for topic, seq, text in snapshots:
-        tx.keep_snapshot(topic, seq, text)
 
 
 def states_of(team: TeamState, names: Iterable[str]) -> dict[str, Any]:
@@ -456,7 +458,8 @@ class BusContext:
         self.next_store_maintenance = 0.0  # when it next helps the store with its maintenance
         self.wakes: tuple[int, Mapping[str, WakeState]] = (0, {})  # of each agent, as of this event
         self._seen: dict[str, float] = {}
-        self._roster_version: int | None = None
+        self.next_lease_expiry = 0.0  # no lease expires before, unless another process has written since
+        self._others: int | None = None  # change counter of the other processes when roster and leases were read
 
     # --- types -------------------------------------------------------------------------------------------------------
 
@@ -508,14 +511,23 @@ class BusContext:
         """The current roster. `fresh`: also with the current times at which members were last seen."""
         if fresh:
             await self.read(lambda reads: self.team.load_members(reads.members()))
-        version = self.store.changes()
-        if version != self._roster_version or not self.team.is_loaded:
-            await self.read(lambda _: None)
-            self._roster_version = version
+        others = self.store.changes()[1]
+        if others != self._others or not self.team.is_current:
+            await self.read_lease_expiry()
+            self._others = others
         return self.team.roster
 
+    async def read_lease_expiry(self) -> None:
+        """Read it together with the roster, in one snapshot."""
+
+        def read(reads: Reads) -> None:
+            self.next_lease_expiry = next_lease_expiry(reads)
+
+        await self.read(read)
+
     async def inboxes(self, member: Member) -> tuple[str, ...]:
-        return inboxes_of(member, await self.roster())
+        """The inboxes of a member, by the cached roster: the caller has just read the member."""
+        return inboxes_of(member, self.team.roster if self.team.is_loaded else await self.roster())
 
     # --- members -----------------------------------------------------------------------------------------------------
 
@@ -525,10 +537,8 @@ class BusContext:
         """The member that acts under this name. In an open team a newcomer with a known role joins by acting; one that
         has shut down comes back only when it is added `by` a lead or a person. `dialects`: those that it reads."""
         by = normalised(by) if by is not None else None
-        known, role = (
-            (await self.roster()).members.get(normalised(name)),
-            normalised(role) if role is not None else None,
-        )
+        role = normalised(role) if role is not None else None
+        known = (await self.roster()).members.get(normalised(name))
         is_here = known is not None and known.joined_at is not None and known.is_here
         if known is not None and is_here and not dialects and role in (None, known.role):
             await self.mark_seen(known.name, known.seen_at or 0.0)

@@ -4,31 +4,28 @@ The steps run in this order: sender and route, arguments, duplicates, correlatio
 quota, append. Each step returns an outcome that ends the send, or None to go on with the next one. Nothing is written
 before the last check has passed; a refusal is recorded in the same transaction and adds no member.
 
-The functions at the end find the message that a send replies to, its conversation, and the requests it answers.
+`check_work_rules` applies the rules of the work; `correlate.py` finds the requests that a send answers.
 """
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from telex.bus.context import ESCALATE, BusContext
+from telex.bus.context import BusContext, Topics
 from telex.delivery.lifecycle import state_of
-from telex.delivery.routing import Participants, Route, inboxes_of, normal_address
+from telex.delivery.routing import Participants, Route, normal_address
 from telex.delivery.validator_cache import STATUS, CheckedMessage, TypeTraits
 from telex.dialects.schema import Tree
 from telex.model.finding import Finding, refusals
-from telex.model.limits import LIMITS, Limits
-from telex.model.message import Event, Message, NewMessage, WorkChange, detail_of
+from telex.model.limits import Limits
+from telex.model.message import Event, NewMessage, WorkChange, detail_of
 from telex.model.named_tuple import NamedTuple
-from telex.model.roster import AGENT, HUMAN, ONE_OF_ROLE, Member, Roster
-from telex.model.text import ROOT, path_of, replace_surrogates
+from telex.model.roster import AGENT, ONE_OF_ROLE, Member, Roster
+from telex.model.text import ROOT, replace_surrogates
 from telex.ports.bus import Receipt
-from telex.ports.store import Reads, RequestQuery, Transaction, deliveries_of, events_of, find_messages, held_messages
+from telex.ports.store import Transaction, deliveries_of, events_of
 from telex.validation.authorization import normalised
 from telex.work.view import COMES_ALONG, DECIDING, UNWEIGHED, WorkMessage, fields_of, parse_tree
-
-if TYPE_CHECKING:
-    from telex.bus.work_rules import WorkDecision
 
 APPROVAL = "approval"  # kind of topic: one request for approval each
 SHUT_DOWN = "sender-has-shut-down"
@@ -182,7 +179,8 @@ class Decision:
         if earlier is None:
             return None
         if (earlier.digest, earlier.to) != (prepared.digest, self._address):
-            return self._refuse((_id_reused(prepared.id),))
+            say = f"Give it an id of its own: {prepared.id} was used before, for another message."
+            return self._refuse((Finding("id-reused", ROOT, say, expected="an id not used before", found=prepared.id),))
         self._tx.record(Event(0, self._now, "duplicate", self._member.name, earlier.seq))
         return self._duplicate(earlier.seq)
 
@@ -218,6 +216,8 @@ class Decision:
         if reply_to is not None or (
             traits is not None and (traits.replies or traits.answers or traits.action == "dispatch")
         ):
+            from telex.bus.correlate import infer_reply_to
+
             self._request = infer_reply_to(
                 self._context, self._tx, self._request, self._checked, member=self._member, inboxes=self._route
             )
@@ -238,7 +238,13 @@ class Decision:
         self._correlate()
         context, checked, traits = self._context, self._checked, self._checked.traits
         if traits is None:
-            self._findings = self._hints()
+            if self._request.reply_to is not None or not context.team.is_empty(("shutdown",)):
+                from telex.bus.correlate import missing_answer_hint
+
+                replied = self._request.reply_to
+                self._findings = missing_answer_hint(context, self._member, checked, self._route, replied)
+            else:
+                self._findings = ()
         elif (
             traits.action is not None
             and (checked.checked is None or not refusals(checked.findings))
@@ -251,21 +257,14 @@ class Decision:
             self._work = None  # a lenient team lets it pass, and nothing follows from it
         return None
 
-    def _hints(self) -> tuple[Finding, ...]:
-        if self._request.reply_to is None and self._context.team.is_empty(("shutdown",)):
-            return ()
-        from telex.bus.work_rules import missing_answer_hint
-
-        return missing_answer_hint(self._context, self._member, self._checked, self._route, self._request.reply_to)
-
     def _apply_work_rules(self, traits: TypeTraits) -> None:
-        from telex.bus.work_rules import check_work_rules  # plain text and many types need no rules
-
         message = self._work_message = self._as_work_message(traits)
-        work = check_work_rules(self._context, self._tx, message, self._roster, self._findings)
+        work = check_work_rules(self._context, message, self._roster, self._findings)
         self._work, self._findings = work, work.findings
         if work.change is None or traits.action not in DECIDING:
             return
+        from telex.bus.correlate import askers_not_reached, with_decided_request
+
         for asker in askers_not_reached(work.before or {}, self._roster, self._route):
             route = self._context.team.route_to(asker, self._member, self._roster)
             if isinstance(route, Finding):
@@ -313,7 +312,13 @@ class Decision:
         if full is not None:
             return self._refuse((_inbox_full(context.limits.inbox_max, full),))
         if self._joins:
-            self._join()
+            # The sender becomes a member with its first stored message
+            team = self._context.team
+            if self._member.role == AGENT and team.roster.members.get(self._member.name) is None:
+                from telex.delivery.membership import joined_as_agent
+
+                self._findings = (*self._findings, joined_as_agent(self._member, team.roster))
+            team.add_member(self._tx, self._member)
         change = self._work.change if self._work is not None else None
         findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
         inboxes, by_address = self._route, (self._address,)
@@ -328,21 +333,19 @@ class Decision:
         stopped = change.members if change is not None else ()
         return StoredSend(receipt, tuple(member for member, _ in stopped)) if stopped else receipt
 
-    def _join(self) -> None:
-        """The sender becomes a member with its first stored message."""
-        team = self._context.team
-        if self._member.role == AGENT and team.roster.members.get(self._member.name) is None:
-            from telex.delivery.membership import joined_as_agent
-
-            self._findings = (*self._findings, joined_as_agent(self._member, team.roster))
-        team.add_member(self._tx, self._member)
-
     def _answered_requests(self) -> tuple[int, ...]:
         traits = self._checked.traits
         is_decision = traits is not None and traits.action in DECIDING
         may_answer = self._reply_to is not None or is_decision
-        if not may_answer and (self._correlation is None or not self._may_answer_in_conversation(traits)):
+        if not may_answer and self._correlation is not None:
+            # Any message but a report may answer an escalation of its conversation.
+            settles = traits is not None and traits.action is not None and traits.action not in COMES_ALONG
+            is_escalated = settles and not self._context.team.is_empty(ESCALATIONS)
+            may_answer = traits is None or bool(traits.answers) or is_escalated
+        if not may_answer:
             return ()
+        from telex.bus.correlate import requests_answered_by
+
         change = self._work.change if self._work is not None else None
         answered = requests_answered_by(
             self._context,
@@ -355,13 +358,6 @@ class Decision:
         )
         self._findings = (*self._findings, *answered.findings)
         return answered.requests
-
-    def _may_answer_in_conversation(self, traits: TypeTraits | None) -> bool:
-        """Any message but a report may answer an escalation of its conversation."""
-        if traits is None or traits.answers:
-            return True
-        settles = traits.action is not None and traits.action not in COMES_ALONG
-        return settles and not self._context.team.is_empty(ESCALATIONS)
 
     def _answer_by(self) -> float | None:
         """When an answer is due: for types that ask for one, and for senders that wait for one."""
@@ -384,12 +380,9 @@ class Decision:
 
     def _update_topics(self, seq: int, message: NewMessage) -> None:
         assert self._work is not None
-        stored = self._stored_work_message(seq, message)
-        self._context.team.fold_topics(self._tx, self._work.before or {}, stored)
-
-    def _stored_work_message(self, seq: int, message: NewMessage) -> WorkMessage:
         assert self._work_message is not None
-        return self._work_message._replace(seq=seq, reply_to=message.reply_to)
+        stored = self._work_message._replace(seq=seq, reply_to=message.reply_to)
+        self._context.team.fold_topics(self._tx, self._work.before or {}, stored)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
@@ -496,193 +489,60 @@ def _check_id(given: str, own: str | None, limits: Limits, what: str) -> tuple[F
     return ()
 
 
-def _id_reused(id_: str) -> Finding:
-    say = f"Give it an id of its own: {id_} was used before, for another message."
-    return Finding("id-reused", ROOT, say, expected="an id not used before", found=id_)
-
-
 def _inbox_full(limit: int, inbox: str) -> Finding:
     messages = f"{limit:,} {'message' if limit == 1 else 'messages'}"
     say = f"Try again later, or send it to another agent: {inbox} has {messages} waiting and takes no more."
     return Finding("inbox-full", ROOT, say, expected=f"fewer than {messages}", found=inbox)
 
 
-# --- correlation -----------------------------------------------------------------------------------------------------
+# --- work rules ------------------------------------------------------------------------------------------------------
 
 
-def infer_reply_to(
-    context: BusContext,
-    reads: Reads,
-    request: SendRequest,
-    checked: CheckedMessage,
-    *,
-    member: Member,
-    inboxes: Route,
-) -> SendRequest:
-    """Add reply_to and correlation where the message cannot name them.
-
-    A message of a dialect without ids answers the one message that its sender holds from the recipient. An answer
-    belongs to the conversation of its request.
-    """
-    envelope, traits = checked.envelope, checked.traits
-    reply_to = envelope.reply_to or request.reply_to
-    if reply_to is None and traits is not None:
-        reply_to = _held_request(context, reads, traits, member, inboxes)
-        if reply_to is None and traits.answers and member.dialects:
-            from telex.bus.render import unnamed_request  # it may have been shown a request as another type
-
-            reply_to = unnamed_request(context, reads, member, traits.answers, envelope.correlation, inboxes=inboxes)
-        if reply_to is not None:
-            request = request._replace(reply_to=reply_to)
-    if reply_to is not None and envelope.correlation is None and request.correlation is None:
-        messages = [message for message in find_messages(reads, reply_to) if not message.refused]
-        request = request._replace(correlation=messages[-1].correlation if messages else None)
-    return request
-
-
-def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member: Member, inboxes: Route) -> str | None:
-    """The id of the one message that the sender holds from the recipient and that this may answer."""
-    if traits.dialect.wire.id is None and traits.replies:
-        held = [message for message in held_messages(reads, member.name) if _may_answer(traits, message, inboxes)]
-        if len(held) == 1:
-            return held[0].id
-    if _is_decision_without_request(traits):
-        held = [message for message in held_messages(reads, member.name) if _is_from(message, inboxes)]
-        if len(held) == 1 and context.action_of(held[0]) == "ask":
-            return held[0].id
-    return None
-
-
-def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
-    fits = message.type in traits.answers or (message.type is None and not traits.answers)
-    return fits and _is_from(message, inboxes)
-
-
-def _is_decision_without_request(traits: TypeTraits) -> bool:
-    """A dispatch with a decision, in a dialect that has no requests to name."""
-    return traits.action == "dispatch" and "decision" in traits.type.field_map
-
-
-def _is_from(message: Message, inboxes: Route) -> bool:
-    return not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
-
-
-class AnsweredRequests(NamedTuple):
-    """The pending requests that a message answers, and warnings about the reply."""
-
-    requests: tuple[int, ...] = ()
+class WorkDecision(NamedTuple):
     findings: tuple[Finding, ...] = ()
+    change: WorkChange | None = None  # what is written with the message; None: it changes nothing
+    before: Mapping[str, Any] | None = None  # the topics it changes, as they were
 
 
-def requests_answered_by(
-    context: BusContext,
-    reads: Reads,
-    request: SendRequest,
-    checked: CheckedMessage,
-    *,
-    member: Member,
-    inboxes: Route,
-    work_change: WorkChange | None,
-) -> AnsweredRequests:
-    """Pending requests that this message answers: the one it names, or those of its conversation that want its type.
+NO_CHANGE = WorkDecision()
 
-    An answer goes to the sender of the request and comes from those asked. Requests for approval and for shutdown are
-    answered only by a message that decides them.
-    """
-    reply_to, traits = checked.envelope.reply_to or request.reply_to, checked.traits
-    correlation = checked.envelope.correlation or request.correlation
-    named = reads.pending_requests(RequestQuery(id=reply_to)) if reply_to is not None else []
-    settles = _settles_escalations(traits)
-    wanted = traits.answers if traits is not None else frozenset()
-    types = wanted | context.escalation_types if settles else wanted
-    query = RequestQuery(correlation=correlation, types=sorted(types))
-    related = reads.pending_requests(query) if correlation is not None and types else []
-    decided = _decided(context, reads, work_change) if traits is not None and traits.action in DECIDING else ()
-    if not named and not related:
-        return AnsweredRequests(decided)
-    from telex.bus.escalate import escalations_answered_by  # most messages answer nothing
 
-    settled = escalations_answered_by(
-        context, reads, member, traits, named, related=related if settles else [], inboxes=inboxes
+def check_work_rules(
+    context: BusContext, message: WorkMessage, roster: Roster, evidence: tuple[Finding, ...] = ()
+) -> WorkDecision:
+    """Apply the rules to a message, on the topics of the transaction. `evidence`: findings on its claims."""
+    from telex.work import reducer  # plain text and many types need no rules
+
+    topics, action = Topics(context.team), message.action
+    rules = reducer.RuleContext(message.at, roster, context.limits, context.work, context.dialects)
+    if action == "signal":
+        from telex.bus.correlate import answers_no_dispatch
+
+        evidence = (*evidence, *answers_no_dispatch(context, message))
+    findings = reducer.check_rules(message, topics, rules)
+    if findings and refusals(findings):
+        return WorkDecision((*evidence, *findings))
+    findings = (*evidence, *findings)
+    if evidence and refusals(evidence):
+        return WorkDecision(findings)
+    changed = reducer.topics_changed(message, topics)
+    follow_ups = reducer.action_rules(action).follow_ups
+    if not changed and not follow_ups and action != "stopped":
+        return WorkDecision(findings) if findings else NO_CHANGE
+    before = {topic: topics.get(topic) for topic in changed}
+    if not follow_ups and action != "stopped":
+        return WorkDecision(findings, WorkChange(changed), before)
+    after = topics.after({topic: reducer.fold(topic, state, message) for topic, state in before.items()})
+    from telex.bus.correlate import report_of_draft
+
+    reports = tuple(
+        report_of_draft(context, draft, after, roster, message.at)
+        for rule in follow_ups
+        for draft in rule(message, after, rules)
     )
-    requests = named if reply_to is not None else [pair for pair in related if pair[1].type in wanted]
-    requests = [pair for pair in requests if pair[1].sender != member.name and not context.is_escalation(pair[1])]
-    findings = [_correlation_differs(checked, message) for _, message in requests if reply_to is not None]
-    answered = list[int]()
-    for pending, message in requests:
-        if _wants_another_answer(context, message, traits, work_change):
-            continue
-        deliveries, own = deliveries_of(reads, message.seq), inboxes_of(member, context.team.roster)
-        was_asked = any(delivery.inbox in own or delivery.holder == member.name for delivery in deliveries)
-        if not was_asked and member.role != HUMAN:
-            asked = dict.fromkeys(delivery.inbox for delivery in deliveries)
-            findings.append(_not_answered(message, " or ".join(asked)) if reply_to is not None else None)
-        elif _is_from(message, inboxes):
-            answered.append(pending.message)
-    return AnsweredRequests((*settled, *decided, *answered), tuple([f for f in findings if f is not None]))
-
-
-def _not_answered(message: Message, whom: str) -> Finding:
-    say = f"Leave the answer to {whom}: this is delivered, and {message.id} still waits for an answer."
-    return Finding("request-not-answered", ROOT, say, "warning", expected=whom)
-
-
-def _correlation_differs(checked: CheckedMessage, message: Message) -> Finding | None:
-    """A reply that names another conversation than its request."""
-    own, dialect = checked.envelope.correlation, checked.dialect
-    field = dialect.wire.correlation if dialect is not None and dialect.name == message.dialect else None
-    if field is None or not own or not message.correlation or own.casefold() == message.correlation.casefold():
-        return None
-    say = f"Give the reply the {field} of its request: {message.id} is in {message.correlation}."
-    found = own[: LIMITS.found_characters_max]
-    return Finding("correlation-differs", path_of(field), say, "warning", expected=message.correlation, found=found)
-
-
-def _settles_escalations(traits: TypeTraits | None) -> bool:
-    """A report does not answer an escalation of its conversation, nor does another escalation."""
-    if traits is None:
-        return True
-    return traits.action is not None and traits.action not in COMES_ALONG and traits.action != ESCALATE
-
-
-def with_decided_request(request: SendRequest, checked: CheckedMessage, work_change: WorkChange) -> SendRequest:
-    """Add as reply_to the request that the message decides by its task, where it names none."""
-    if checked.envelope.reply_to or request.reply_to:
-        return request
-    decided = _requests_in(work_change)
-    return request._replace(reply_to=decided[0]) if len(decided) == 1 else request
-
-
-def askers_not_reached(before: Mapping[str, Any], roster: Roster, inboxes: Route) -> list[str]:
-    """Agents whose requests for approval a message decides without being delivered to them. The inbox of a role counts
-    where the agent is its only member."""
-    askers = [state.request.by for topic, state in before.items() if topic.startswith(APPROVAL + ":") and state]
-    return [asker for asker in askers if asker not in inboxes and not _is_alone_at(asker, roster, inboxes)]
-
-
-def _is_alone_at(name: str, roster: Roster, inboxes: Route) -> bool:
-    member = roster.find(name)
-    alone = member is not None and len(roster.of_role(member.role)) == 1
-    return member is not None and alone and not set(inboxes_of(member, roster)).isdisjoint(inboxes)
-
-
-def _requests_in(work_change: WorkChange) -> list[str]:
-    """The requests for approval that a message changes."""
-    prefix = APPROVAL + ":"
-    return [topic.removeprefix(prefix) for topic in work_change.topics if topic.startswith(prefix)]
-
-
-def _decided(context: BusContext, reads: Reads, work_change: WorkChange | None) -> tuple[int, ...]:
-    ids = _requests_in(work_change) if work_change is not None else ()
-    requests = [pair for id_ in ids for pair in reads.pending_requests(RequestQuery(id=id_))]
-    return tuple(pending.message for pending, message in requests if context.action_of(message) == "ask")
-
-
-def _wants_another_answer(
-    context: BusContext, message: Message, traits: TypeTraits | None, work_change: WorkChange | None
-) -> bool:
-    """Whether the request still waits after this reply: text decides nothing."""
-    action = context.action_of(message) if context.policy.work else ""
-    if action == "ask":
-        return context.team.topic(f"{APPROVAL}:{message.id}") is not None
-    return action == "stop" and (work_change is None or traits is None or traits.action != "stopped")
+    stopped = tuple(
+        (member._replace(stopped_at=message.at), Event(0, message.at, "stopped", member.name))
+        for member in reducer.stopping(message, after, rules)
+    )
+    change = WorkChange(changed, reports, stopped) if changed or reports or stopped else None
+    return WorkDecision(findings, change, before)

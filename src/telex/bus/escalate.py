@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from telex.bus.context import BusContext, Topics
-from telex.bus.work_rules import new_message_of, work_message_of
+from telex.bus.correlate import new_message_of, work_message_of
 from telex.delivery.routing import Route, inboxes_of
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.scalars import format_timestamp
@@ -73,7 +73,9 @@ def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, mes
     if typed is None or escalation is None:
         return False
     now = context.team.now
-    if not _is_open(tx, escalation):
+    # The first step is pending as long as the escalation is, and an answer ends both.
+    pending = tx.pending_requests(RequestQuery(id=escalation.id))
+    if not any(first.message == escalation.rungs[0].seq for first, _ in pending):
         tx.remind(request, now, None, (), json.dumps({"reason": f"{escalation.id} was answered"}))
         return True
     level = next((rung.level for rung in escalation.rungs if rung.seq == message.seq), escalation.now.level)
@@ -85,12 +87,6 @@ def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, mes
     detail = json.dumps({"climbed_to": step.to, "by": step.id}, ensure_ascii=False)
     tx.remind(request, now, NO_DEADLINE, (), detail, reports=(step,))
     return True
-
-
-def _is_open(reads: Reads, escalation: Escalation) -> bool:
-    """The first step is pending as long as the escalation is, and an answer ends both."""
-    pending = reads.pending_requests(RequestQuery(id=escalation.id))
-    return any(request.message == escalation.rungs[0].seq for request, _ in pending)
 
 
 class EscalationStep(NamedTuple):
@@ -197,8 +193,11 @@ def escalations_answered_by(
             if message.seq in answered or not context.is_escalation(message):
                 continue
             escalation, typed = escalation_of(context, reads, message), context.type_of(message)
-            if escalation is None or typed is None or not (is_named or _goes_back(escalation, inboxes)):
+            if escalation is None or typed is None:
                 continue
+            author = {escalation.by, ONE_OF_ROLE + escalation.role}
+            if not is_named and escalation.by != TELEX and author.isdisjoint(inboxes):
+                continue  # any address counts where the bus is the author
             if may_answer(member, escalation, *typed, context.team.roster):
                 answered |= dict.fromkeys(rung.seq for rung in escalation.rungs)
     return tuple(answered)
@@ -214,11 +213,6 @@ def may_answer(member: Member, escalation: Escalation, dialect: Dialect, type_: 
     roles = {normalised(first), *map(normalised, above(dialect, type_, first))}
     recipients = {inbox for rung in escalation.rungs for inbox in rung.inboxes}
     return member.role in roles or not recipients.isdisjoint(inboxes_of(member, roster))
-
-
-def _goes_back(escalation: Escalation, inboxes: Sequence[str]) -> bool:
-    """Whether a message is addressed to the author; any address counts where the bus is the author."""
-    return escalation.by == TELEX or not {escalation.by, ONE_OF_ROLE + escalation.role}.isdisjoint(inboxes)
 
 
 # --- list ------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, Resolver, judge_all, listed, normal, short
 from telex.validation.patterns import allowing
 from telex.work.plan_checks import asking_type, sentence, sharing
-from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
+from telex.work.plans import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
 from telex.work.reducer import RuleContext
 
 if TYPE_CHECKING:

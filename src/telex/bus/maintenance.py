@@ -12,6 +12,7 @@ from telex.errors import NotFound, StoreError, StoreFull
 from telex.model.message import Delivery, Event, Message, NewMessage
 from telex.model.roster import ONE_OF_ROLE, Member
 from telex.ports.store import (
+    DeliveryQuery,
     PendingRequest,
     Reads,
     Settlement,
@@ -20,7 +21,6 @@ from telex.ports.store import (
     expired_leases,
     find_messages,
     get_message,
-    held_messages,
     overdue_requests,
     waiting_deliveries,
 )
@@ -33,9 +33,13 @@ STORE_SHARE_MAX = 0.1  # of a process's time for the maintenance of the store: s
 
 
 async def run_if_due(context: BusContext) -> None:
-    """Called by every receive: expired leases each time, the rest once a second, or sooner when much is left."""
-    await expire_leases(context)
-    if context.clock.now() >= context.next_maintenance:
+    """Called by every receive: expired leases as soon as one can have expired, the rest once a second, or sooner when
+    much is left."""
+    now = context.clock.now()
+    if now >= context.next_lease_expiry:
+        await expire_leases(context)
+        await context.read_lease_expiry()
+    if now >= context.next_maintenance:
         done = await run_maintenance(context)
         context.next_maintenance = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
 
@@ -70,22 +74,19 @@ async def _maintain_store(context: BusContext) -> int:
 
 
 async def expire_leases(context: BusContext) -> int:
-    done = 0
+    done, limits = 0, context.limits
     with suppress(StoreFull):
         while lapsed := await context.store.read(expired_leases, context.clock.now(), STEP):
-            settlements = [await _expire_lease(context, delivery, message) for delivery, message in lapsed]
+            settlements = []
+            for delivery, message in lapsed:
+                is_last = lifecycle.is_last_attempt(delivery, limits)
+                reports = await dead_letter_notices(context, delivery, lifecycle.LAPSED, message) if is_last else ()
+                settlement = lifecycle.lapsed(delivery, context.clock.now(), limits, reports=reports)
+                settlements.append(await keep_request_open(context, settlement, delivery))
             done += sum(settled.done for settled in await context.store.settle(settlements))
             if len(lapsed) < STEP:
                 break
     return done
-
-
-async def _expire_lease(context: BusContext, delivery: Delivery, message: Message) -> Settlement:
-    limits = context.limits
-    is_last = lifecycle.is_last_attempt(delivery, limits)
-    reports = await dead_letter_notices(context, delivery, lifecycle.LAPSED, message) if is_last else ()
-    settlement = lifecycle.lapsed(delivery, context.clock.now(), limits, reports=reports)
-    return await keep_request_open(context, settlement, delivery)
 
 
 async def _expire_requests(context: BusContext) -> int:
@@ -118,7 +119,7 @@ async def dead_letter_notices(
     context: BusContext, delivery: Delivery, reason: str, message: Message | None = None
 ) -> tuple[NewMessage, ...]:
     """A message to the sender, if it is still a member, to be stored together with the dead letter."""
-    from telex.delivery.system_messages import not_delivered
+    from telex.delivery.lifecycle import not_delivered
 
     message = message or await context.store.read(get_message, delivery.message)
     assert message is not None, "a delivery without its message"
@@ -174,19 +175,14 @@ async def return_messages(context: BusContext, member: Member) -> int:
     """Withdraw the messages of a member that left or stopped; those it holds of its role go back to the role's inbox.
     How many were withdrawn."""
     now, reason = context.clock.now(), f"{member.name} has {'left' if member.stopped_at is None else 'shut down'}"
-    held = await context.read(lambda reads: _held_of_role(reads, member))
+
+    def held_of_role(reads: Reads) -> list[Delivery]:
+        held = reads.deliveries(DeliveryQuery(states=("leased",), holder=member.name))
+        return [delivery for delivery in held if delivery.inbox != member.name]
+
+    held = await context.store.read(held_of_role)
     await context.store.settle([lifecycle.returned(delivery, now, reason) for delivery in held])
     return await _withdraw_messages(context, member)
-
-
-def _held_of_role(reads: Reads, member: Member) -> list[Delivery]:
-    """The deliveries that the member holds out of an inbox that it shares."""
-    return [
-        delivery
-        for message in held_messages(reads, member.name)
-        for delivery in deliveries_of(reads, message.seq)
-        if (delivery.state, delivery.holder) == ("leased", member.name) and delivery.inbox != member.name
-    ]
 
 
 async def _withdraw_messages(context: BusContext, member: Member) -> int:

@@ -49,7 +49,7 @@ class Subscription:
 
     def __init__(self, context: BusContext) -> None:
         self._context = context
-        self._seen = 0
+        self._seen = (0, 0)
         self._changed_at = context.clock.now()
 
     async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
@@ -198,18 +198,15 @@ class EventTail:
             return
         self._is_changed, self._read_at = False, now
         while page := await self._store.read(events_with_messages, Query(after=self._upto), PAGE):
-            await self._distribute(page)
+            first, last = self._upto, page[-1][0].seq
+            present = [(query, list(followers)) for query, followers in self.followers.items()]
+            self._upto = last  # followers that join from here on are not present
+            for query, followers in present:
+                wanted = await self._matching(query, page, first, last)
+                for follower in followers if wanted else ():
+                    follower.give(wanted)
             if len(page) < PAGE:
                 return
-
-    async def _distribute(self, page: EventPage) -> None:
-        first, last = self._upto, page[-1][0].seq
-        present = [(query, list(followers)) for query, followers in self.followers.items()]
-        self._upto = last  # followers that join from here on are not present
-        for query, followers in present:
-            wanted = await self._matching(query, page, first, last)
-            for follower in followers if wanted else ():
-                follower.give(wanted)
 
     async def _matching(self, query: Query, page: EventPage, first: int, last: int) -> EventPage:
         if query.text is None:
@@ -386,7 +383,7 @@ class SharedNotifier(Notifier):
         self._task: asyncio.Task[None] | None = None
         self._alarm = _Alarm()  # of the task
         self._nudged = False
-        self._version = self._upto = 0  # of the store's changes and of the events, as last read
+        self._version, self._upto = (0, 0), 0  # of the store's changes and of the events, as last read
         self._changed_at = context.clock.now()
         self._maintenance_at = 0.0
 

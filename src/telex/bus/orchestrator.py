@@ -20,9 +20,8 @@ from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
-from telex.work.dispatches import Dispatch, ask, dispatch_text, pending_dispatches
 from telex.work.pipeline import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
-from telex.work.signals import ANSWERS
+from telex.work.signals import ANSWERS, Dispatch, ask, dispatch_text, pending_dispatches
 
 ORCHESTRATOR = TRIAGE_REQUEST.senders[0]
 TAKEN_MAX = 50  # results in one round: few enough to ack before their leases expire
@@ -104,7 +103,9 @@ class Orchestrator:
                     sent.append(dispatch)
                 elif receipt is not None:
                     refused.append((dispatch, receipt))
-        handed_on = [lease.message for lease in leases if not _is_result(lease.message, works)]
+        handed_on = [
+            lease.message for lease in leases if not (_is_signal(lease.message) and lease.message.correlation in works)
+        ]
         for message in handed_on:
             await self._hand_on(message)
         for lease in leases:
@@ -216,10 +217,6 @@ class Orchestrator:
             await self._bus.send(
                 text, sender=self.name, role=self._role, to=to, id=id_, correlation=message.correlation
             )
-
-
-def _is_result(message: Message, works: dict[str, Work]) -> bool:
-    return _is_signal(message) and message.correlation in works
 
 
 def _is_signal(message: Message) -> bool:

@@ -91,19 +91,20 @@ async def lease_messages(context: BusContext, member: Member, request: LeaseRequ
             leases = await lease(context, member, request)
         else:
             leases = await context.store.lease(request)
+        context.next_lease_expiry = min(context.next_lease_expiry, request.until)
         damaged = [lease for lease in leases if digest_of(lease.message.raw) != lease.message.digest]
         if not damaged:
             return leases
-        await context.store.settle([await _damaged(context, lease) for lease in damaged])
+        settlements = []
+        for broken in damaged:
+            delivery = await context.store.read(get_delivery, broken.delivery)
+            assert delivery is not None, "a leased delivery is stored"
+            reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, broken.message)
+            settlement = lifecycle.damaged(delivery, context.clock.now(), reports=reports)
+            settlements.append(await keep_request_open(context, settlement, delivery))
+        await context.store.settle(settlements)
         if intact := [lease for lease in leases if lease not in damaged]:
             return intact
-
-
-async def _damaged(context: BusContext, lease: Lease) -> Settlement:
-    delivery = await context.store.read(get_delivery, lease.delivery)
-    assert delivery is not None, "a leased delivery is stored"
-    reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, lease.message)
-    return await keep_request_open(context, lifecycle.damaged(delivery, context.clock.now(), reports=reports), delivery)
 
 
 # --- settle ----------------------------------------------------------------------------------------------------------
@@ -138,6 +139,7 @@ async def extend(context: BusContext, token: str, agent: str, more: float | None
     now, agent = context.clock.now(), normalised(agent)
     until = now + (context.limits.lease_seconds if more is None else seconds("seconds", more, LEASE_SECONDS_MIN))
     [settled] = await context.store.settle([lifecycle.extended(delivery, fence, agent, now, until)])
+    context.next_lease_expiry = min(context.next_lease_expiry, until)
     await context.mark_seen(agent)
     if not settled.done:
         raise lease_lost(settled, fence, agent)
@@ -165,12 +167,12 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
 
 async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:
     """Settle under a lease, also an expired one, unless the agent has left: then other members get the message."""
-    [settled] = await context.store.settle([settlement._replace(after_expiry=False)])
+    [settled] = await context.store.settle([settlement])
     if settled.done or settled.now is None or settled.now.state != "stored":
         return settled
     member = (await context.roster()).members.get(settlement.holder or "")
     if member is None or member.is_here:
-        [settled] = await context.store.settle([settlement])
+        [settled] = await context.store.settle([settlement._replace(after_expiry=True)])
     return settled
 
 
@@ -229,9 +231,9 @@ async def _answer(context: BusContext, notifier: Notifier, question: Message, de
     subscription = notifier.subscribe()
     try:
         while True:
+            await expire_leases(context)
             inboxes = await context.inboxes(member)
             await subscription.arm(inboxes, (question.seq,))
-            await expire_leases(context)
             now = context.clock.now()
             answers = await _answers(context, question, inboxes, () if reply is None else (reply,))
             request = LeaseRequest(inboxes, member.name, now, now + context.limits.lease_seconds, only=answers)

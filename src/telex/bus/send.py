@@ -128,8 +128,8 @@ class Sender:
         return release
 
     async def _evidence(self, prepared: PreparedSend) -> tuple[Finding, ...]:
+        from telex.bus.correlate import work_message_of
         from telex.bus.guard import check_claims
-        from telex.bus.work_rules import work_message_of
         from telex.work.reducer import HeaderFields
         from telex.work.view import parse_tree
 
@@ -151,7 +151,7 @@ class Sender:
                 for member in outcome.stopped:
                     await return_messages(self._context, member)
             return outcome.receipt
-        from telex.delivery.system_messages import refusal_answer
+        from telex.delivery.lifecycle import refusal_answer
 
         message, checked = outcome.message, outcome.checked
         fixed, certain = fixed_text(checked.checked, checked.dialect)

@@ -7,11 +7,11 @@ and run again, and two concurrent runs ask once and dissolve once.
 from contextlib import suppress
 
 from telex.bus.context import BusContext, seconds
-from telex.bus.decision import event_detail
+from telex.bus.correlate import new_message_of, work_message_of
+from telex.bus.decision import check_work_rules, event_detail
 from telex.bus.maintenance import return_messages, run_if_due
 from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.bus.receive import member_or_raise
-from telex.bus.work_rules import check_work_rules, new_message_of, work_message_of
 from telex.delivery.membership import sender_unknown
 from telex.delivery.routing import Participants
 from telex.dialects.write import write
@@ -182,7 +182,7 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
         header = HeaderFields(new_id, now, asker.name, EVERYONE)
         stop_tree = parse_tree(raw, dialect, type_)
         work_message = work_message_of(header, asker.role, inboxes, dialect, type_, tree=stop_tree)
-        work = check_work_rules(context, tx, work_message, context.team.roster)
+        work = check_work_rules(context, work_message, context.team.roster)
         detail = event_detail(context, now - began, (*checked.findings, *work.findings), inboxes=inboxes)
         # No place in the inboxes is reserved: agents with a full inbox are asked too.
         seq = tx.append(new_message_of(work_message, raw)._replace(detail=detail, work_change=work.change))

@@ -55,7 +55,8 @@ def _approvals(
         request = approval.request
         if approval.answer is not None:
             continue
-        roles = _who_may_answer(context, request.dialect, request.type) or _roles_of(request.inboxes, roster)
+        asked = dict.fromkeys(role_at(inbox, roster) for inbox in request.inboxes)
+        roles = _who_may_answer(context, request.dialect, request.type) or tuple(role for role in asked if role)
         givers = [name for role in (*roles, HUMAN) for name in present.get(role, ()) if name != request.by]
         whom = single(request.inboxes[0] if request.inboxes else request.to, roster)
         wait = _wait(request.by, whom, "approval", request.id, request.at, words=request.subject)
@@ -68,11 +69,6 @@ def _who_may_answer(context: BusContext, dialect: str, type_: str) -> tuple[str,
     message_type = spoken.types.get(type_) if spoken is not None else None
     reply = spoken.types.get(message_type.reply or "") if spoken is not None and message_type is not None else None
     return tuple(map(normalised, reply.senders)) if reply is not None and reply.senders != ANY else ()
-
-
-def _roles_of(inboxes: tuple[str, ...], roster: Roster) -> tuple[str, ...]:
-    roles = [role_at(inbox, roster) for inbox in inboxes]
-    return tuple(dict.fromkeys(role for role in roles if role is not None))
 
 
 def _escalated(escalations: list[Escalation], roster: Roster) -> Iterator[Wait]:

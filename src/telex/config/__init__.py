@@ -19,7 +19,7 @@ from telex.project import VARIABLE, find_settings
 
 if TYPE_CHECKING:
     from telex.model.limits import HubLimits
-    from telex.model.task_states import TaskStateMachine
+    from telex.model.work import TaskStateMachine
     from telex.validation.check import CheckPolicy
 
 FILE_BYTES_MAX = 4 * 1_048_576

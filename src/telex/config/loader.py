@@ -36,7 +36,7 @@ from telex.dialects.toml.document import (
 from telex.errors import SettingsError
 from telex.model.limits import HUB_LIMITS, LIMITS, HubLimits, Limits
 from telex.model.roster import AGENT, AT, EVERYONE, HUMAN, TELEX, Member
-from telex.model.task_states import ESCALATES_AFTER, TaskState, TaskStateMachine, ends_reached, state_name
+from telex.model.work import ESCALATES_AFTER, TaskState, TaskStateMachine, ends_reached, state_name
 from telex.project import shared_folder
 from telex.validation.authorization import normalised
 

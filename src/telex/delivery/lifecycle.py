@@ -1,4 +1,5 @@
-"""Decisions about one delivery, as settlements: ack, retry with backoff, dead letter, expiry, withdrawal.
+"""Decisions about one delivery, as settlements (ack, retry with backoff, dead letter, expiry, withdrawal), and the
+messages of the bus itself: the report of a dead letter to its sender, and the answer to a refused message.
 
 `model/message.MOVES` lists the allowed state changes; these functions choose one of them and give the reason.
 """
@@ -7,9 +8,15 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from telex.dialects.registry import PLAIN
+from telex.dialects.scalars import format_timestamp
+from telex.dialects.schema import PRIORITIES, Dialect
+from telex.model.finding import Finding, refusals
 from telex.model.limits import Limits
-from telex.model.message import AT_ONCE, OPEN, Delivery, Event, NewMessage, State
+from telex.model.message import AT_ONCE, OPEN, Delivery, Event, Message, NewMessage, State
 from telex.model.named_tuple import NamedTuple
+from telex.model.roster import TELEX
+from telex.model.text import digest_of
 from telex.ports.store import PendingRequest, Settlement
 
 LAPSED = "the lease expired without an ack or nack"
@@ -17,13 +24,23 @@ DAMAGED = "its stored bytes are damaged (telex doctor names it): send it again u
 
 
 def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
-    settlement = Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent)
-    return settlement._replace(after_expiry=True)
+    return Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent)
 
 
 def extended(delivery: int, fence: int, agent: str, now: float, until: float) -> Settlement:
-    settlement = Settlement(delivery, "leased", "leased", now, "extended", agent=agent, fence=fence)
-    return settlement._replace(holder=agent, running_at=now, due_at=until, detail=_text({"until": until}))
+    return Settlement(
+        delivery,
+        "leased",
+        "leased",
+        now,
+        "extended",
+        agent=agent,
+        fence=fence,
+        holder=agent,
+        running_at=now,
+        due_at=until,
+        detail=_text({"until": until}),
+    )
 
 
 def is_last_attempt(delivery: Delivery, limits: Limits) -> bool:
@@ -43,7 +60,7 @@ def nacked(
     """Retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
     due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
     settlement = _failed(delivery, "nacked", reason, now, due_at, limits=limits, reports=reports)
-    return settlement._replace(agent=agent, holder=agent, after_expiry=True)
+    return settlement._replace(agent=agent, holder=agent)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
@@ -176,3 +193,82 @@ def late(request: PendingRequest, deliveries: Sequence[Delivery], now: float, li
     busy = {delivery.inbox for delivery in open_}
     acked = [delivery.inbox for delivery in deliveries if delivery.state == "acked" and delivery.inbox not in busy]
     return LateReply(due_at, tuple(dict.fromkeys(acked)), (), reason, json.dumps({"attempt": attempt, "next": due_at}))
+
+
+# --- messages of the bus itself ---------------------------------------------------------------------------------------
+
+ERROR = PRIORITIES.index("ERROR")
+_ERROR_REPORT, _MESSAGE_ERROR = "ERROR_REPORT", "MESSAGE_ERROR"
+_MISSING = frozenset({"field-missing", "type-missing"})
+_UNKNOWN = frozenset({"type-unknown"})
+
+
+def not_delivered(
+    message: Message, inbox: str, reason: str, now: float, new_id: str, dialect: Dialect | None
+) -> NewMessage | None:
+    """Report to the sender that a delivery became a dead letter. None: the sender is the bus itself."""
+    if message.sender == TELEX:
+        return None
+    text = f"{message.type or 'message'} {message.id} to {inbox} failed: {reason}"
+    if dialect is not None and _ERROR_REPORT in dialect.types:
+        error = {"timestamp": format_timestamp(now), "message": text, "source": inbox}
+        tree = _envelope(dialect, new_id, message.correlation or message.id, now, message.sender)
+        body = {"severity": "ERROR", "count": 1, "errors": [error]}
+        raw, name, type_ = _json(dialect, tree, _ERROR_REPORT, body), dialect.name, _ERROR_REPORT
+    else:
+        markdown = f"**Not delivered.** {text}\n\nSee `telex why {message.id}`.\n"
+        raw, name, type_ = markdown.encode("utf-8", "replace"), PLAIN.name, None
+    return NewMessage(
+        id=new_id,
+        at=now,
+        sender=TELEX,
+        role=TELEX,
+        to=message.sender,
+        dialect=name,
+        type=type_,
+        rank=ERROR,
+        correlation=message.correlation,
+        reply_to=message.id,
+        digest=digest_of(raw),
+        raw=raw,
+        inboxes=(message.sender,),
+    )
+
+
+def refusal_answer(
+    findings: tuple[Finding, ...],
+    id_: str,
+    correlation: str | None,
+    sender: str,
+    dialect: Dialect | None,
+    now: float,
+    new_id: str,
+) -> str:
+    """Answer to a refused message, in its own dialect where that has an error type."""
+    refused = refusals(findings)
+    details = "; ".join(f"{finding.code} at {finding.path}: {finding.say}" for finding in refused)
+    if dialect is None or _MESSAGE_ERROR not in dialect.types:
+        return f"Refused {id_}: {details}"
+    codes = {finding.code for finding in refused}
+    kind = "MISSING_FIELD" if codes & _MISSING else "UNKNOWN_TYPE" if codes & _UNKNOWN else "INVALID_FORMAT"
+    body = {"originalMessageId": id_, "errorType": kind, "details": details}
+    tree = _envelope(dialect, new_id, correlation or id_, now, sender)
+    return _json(dialect, tree, _MESSAGE_ERROR, body).decode()
+
+
+def _envelope(dialect: Dialect, id_: str, correlation: str, now: float, to: str) -> dict[str, Any]:
+    wire = dialect.wire
+    places = {
+        wire.id: id_,
+        wire.correlation: correlation,
+        wire.timestamp: format_timestamp(now),
+        wire.sender: TELEX,
+        wire.recipient: to,
+        wire.version: dialect.stated_version,
+    }
+    return {name: value for name, value in places.items() if name is not None}
+
+
+def _json(dialect: Dialect, envelope: dict[str, Any], type_: str, body: dict[str, Any]) -> bytes:
+    tree = envelope | {"type": type_} | ({dialect.payload: body} if dialect.payload else body)
+    return json.dumps(tree, ensure_ascii=False).encode()

@@ -148,7 +148,7 @@ def understood(text: str, dialects: Iterable[Dialect], limits: Limits) -> str | 
     later = later_spellings(dialect)
     unknown = next((spelling for spelling in choice.spellings if spelling not in later), None)
     if unknown is not None:
-        return _no_spelling(choice, dialect, unknown, later, found)
+        return _no_spelling(dialect, unknown, later, found)
     is_storable = choice.version is not None and not set(choice.version) & set(
         " \t"
     )  # a store separates them by blanks
@@ -196,7 +196,7 @@ def _no_version(choice: DialectChoice, there: list[Dialect], found: str) -> Find
     return Finding("version-unknown", ROOT, say, expected=listed(supported), found=found, nearest=meant)
 
 
-def _no_spelling(choice: DialectChoice, dialect: Dialect, unknown: str, later: list[str], found: str) -> Finding:
+def _no_spelling(dialect: Dialect, unknown: str, later: list[str], found: str) -> Finding:
     name = dialect.base + AT + dialect.version
     supported = [name, *(name + PLUS + spelling for spelling in later)]
     close = nearest(unknown, later)

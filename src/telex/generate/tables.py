@@ -14,7 +14,7 @@ from telex.dialects.write import write
 from telex.model.message import KINDS, MEANINGS, MOVES, STATES, State
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
-from telex.model.task_states import TASK_STATES, TaskStateMachine
+from telex.model.work import TASK_STATES, TaskStateMachine
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 from telex.work import pipeline

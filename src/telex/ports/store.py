@@ -7,6 +7,7 @@ rejected when that state has changed. Every verb is atomic for each item. An imp
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from math import inf
 from typing import Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 from telex.model.message import (
@@ -353,8 +354,9 @@ class Store(Protocol):
         """A small step of maintenance, unless another process has just made one: forget old ids, index, record idle
         conversations, prune. The number of changes."""
 
-    def changes(self) -> int:
-        """A number that changes whenever any process has written. Cheap enough for fifty calls a second."""
+    def changes(self) -> tuple[int, int]:
+        """A counter of the transactions of this process, of which it reports every one to its caches, and a number that
+        changes with every other write. Cheap enough for every receive."""
 
     async def close(self) -> None: ...
 
@@ -407,6 +409,11 @@ def expired_leases(reads: Reads, now: float, limit: int) -> list[tuple[Delivery,
     return with_messages(reads, reads.deliveries(query))
 
 
+def next_lease_expiry(reads: Reads) -> float:
+    leased = reads.deliveries(DeliveryQuery(states=("leased",), order="due", limit=1))
+    return leased[0].due_at if leased else inf
+
+
 def dead_letters(reads: Reads, limit: int) -> list[tuple[Delivery, Message]]:
     """Dead and expired deliveries, newest first."""
     query = DeliveryQuery(states=("dead", "expired"), order="newest", limit=limit)
@@ -444,10 +451,10 @@ def due_times(reads: Reads, inboxes: Sequence[str]) -> dict[str, float]:
 
 def next_deadline(reads: Reads, inboxes: Sequence[str]) -> float | None:
     """When the next stored delivery in these inboxes is due, any lease expires, or any answer is late."""
-    leased = reads.deliveries(DeliveryQuery(states=("leased",), order="due", limit=1))
     pending = reads.pending_requests(RequestQuery(limit=1))
-    times = [*due_times(reads, inboxes).values(), *(delivery.due_at for delivery in leased)]
-    return min([*times, *(request.due_at for request, _ in pending)], default=None)
+    times = [*due_times(reads, inboxes).values(), *(request.due_at for request, _ in pending)]
+    deadline = min([*times, next_lease_expiry(reads)])
+    return deadline if deadline < inf else None
 
 
 def events_of(reads: Reads, message: int) -> list[Event]:

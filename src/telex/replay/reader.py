@@ -94,12 +94,14 @@ _decode_outline = msgspec.json.Decoder(_Outline).decode
 _decode_export = msgspec.json.Decoder(_ExportLine).decode
 _decode_record = msgspec.json.Decoder(_RecordLine).decode
 _decode_text = msgspec.json.Decoder(str).decode
-_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def line_reader(dialects: tuple[Dialect, ...]) -> Callable[[int, bytes], Line]:
     """A function that parses the lines of a log whose messages are in these dialects."""
     sender_fields = sorted({dialect.wire.sender or "" for dialect in dialects if dialect.form == "json"} - {""})
+    claims = [(f"field{place}", Any, None) for place in range(len(sender_fields))]
+    renamed = dict(zip((name for name, _, _ in claims), sender_fields, strict=True))
+    decode_claims = msgspec.json.Decoder(msgspec.defstruct("Claims", claims, rename=renamed)).decode
 
     def read(number: int, line: bytes) -> Line:
         try:
@@ -110,7 +112,12 @@ def line_reader(dialects: tuple[Dialect, ...]) -> Callable[[int, bytes], Line]:
                 return _read_record(number, line)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             return InvalidLine(number, str(error)[:200])
-        return LogEntry(number, line, _claimed_sender(line, sender_fields))
+        try:
+            claimed = msgspec.structs.astuple(decode_claims(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return LogEntry(number, line, None)
+        sender = next((value for value in claimed if value is not None), None)
+        return LogEntry(number, line, sender if isinstance(sender, str) else None)
 
     return read
 
@@ -191,17 +198,6 @@ def seconds_of(timestamp: str) -> float | None:
         return moment.timestamp() if moment is not None else None
     except (OverflowError, ValueError):
         return None
-
-
-def _claimed_sender(raw: bytes, fields: list[str]) -> str | None:
-    """The sender that a bare message names, in the first of these fields that is not null."""
-    try:
-        values = _decode_fields(raw)
-        claims = [values[name] for name in fields if values.get(name, b"null") != b"null"]
-        value = msgspec.json.decode(claims[0]) if claims else None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return value if isinstance(value, str) else None
 
 
 def detail_recorded(entry: LogEntry) -> dict[str, Any]:

@@ -547,8 +547,8 @@ class MemoryStore(MemoryTables):
             self._writes += 1
         return len(old)
 
-    def changes(self) -> int:
-        return self._writes
+    def changes(self) -> tuple[int, int]:
+        return 0, self._writes
 
     async def close(self) -> None:
         pass

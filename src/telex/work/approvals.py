@@ -17,7 +17,7 @@ from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.text import LATEST_MAX, ROOT, nearest, path_of
 from telex.validation.authorization import has_no_words
 from telex.work.escalations import topics_of_step
-from telex.work.plan_lookup import named_paths
+from telex.work.plans import named_paths
 from telex.work.reducer import (
     APPROVED,
     CONDITIONAL,
@@ -114,10 +114,6 @@ def only_one(waiting: Mapping[str, Any]) -> str | None:
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    return (topic_of(message.id),)
-
-
 def _check_ask(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     approval: Approval | None = topics.get(topic_of(message.id))
     return () if approval is None else (id_reused(message, f"{approval.request.by} has asked for something"),)
@@ -133,17 +129,13 @@ def asked(message: WorkMessage) -> ApprovalRequest:
         kind=message.text("kind"),
         subject=message.text("subject"),
         at=message.at,
-        deadline=deadline_of(message),
+        deadline=message.moment("deadline"),
         dialect=message.dialect.name,
         type=message.type.name,
         task=message.text("task"),
         correlation=message.correlation,
         paths=named_paths(message),
     )
-
-
-def deadline_of(message: WorkMessage) -> float | None:
-    return message.moment("deadline")
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
@@ -166,7 +158,11 @@ def _check_answer(message: WorkMessage, topics: WorkState, context: RuleContext)
     request, answer = approval
     is_allowed = may_answer(message, request, answering(request, context.dialects))
     findings = () if is_allowed else (may_not(message, request),)
-    return findings if answer is None else (*findings, _answered(message, request, answer))
+    if answer is None:
+        return findings
+    decided = f"{answer.by} has {_WORDS[answer.decision]} {request.id} already"
+    say, where = f"Ask for it anew if it is to be decided again: {decided}.", _where(message, request.id)
+    return (*findings, Finding("approval-answered", where, say, expected="a request that waits", found=answer.id))
 
 
 def may_answer(message: WorkMessage, request: ApprovalRequest, in_its_words: InItsWords | None = None) -> bool:
@@ -245,14 +241,6 @@ def may_not(message: WorkMessage, request: ApprovalRequest) -> Finding:
     return Finding("may-not-answer", where, say, expected=asked_of, found=message.sender)
 
 
-def _answered(message: WorkMessage, request: ApprovalRequest, answer: ApprovalAnswer) -> Finding:
-    say = (
-        f"Ask for it anew if it is to be decided again: {answer.by} has {_WORDS[answer.decision]} {request.id} already."
-    )
-    where = _where(message, request.id)
-    return Finding("approval-answered", where, say, expected="a request that waits", found=answer.id)
-
-
 _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}
 
 
@@ -282,7 +270,7 @@ def _fold(state: Approval | None, message: WorkMessage) -> Any:
 
 _ANSWER = WorkRules(_answer_topics, _check_answer)
 RULES: dict[str, WorkRules] = {
-    "ask": WorkRules(_ask_topics, _check_ask),
+    "ask": WorkRules(lambda message, _: (topic_of(message.id),), _check_ask),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
 }

@@ -39,7 +39,7 @@ def topic_at(plan: str, task: str) -> str:
 
 def _topics(message: WorkMessage, topics: WorkState) -> Topics:
     """A progress message matters only while its own task is blocked."""
-    if _holds_up(message):
+    if _is_blocked(message) and message.text("severity") in HOLDS_UP:
         return (topic_of(message),) if ANY in topics else (topic_of(message), ANY)
     goes_on = ANY in topics and not _is_blocked(message) and topics.get(topic := topic_of(message)) is not None
     return (topic,) if goes_on else ()
@@ -48,10 +48,6 @@ def _topics(message: WorkMessage, topics: WorkState) -> Topics:
 def _is_blocked(message: WorkMessage) -> bool:
     does = message.action
     return does == "blocker" or (does == "status" and message.text("status") == "BLOCKED")
-
-
-def _holds_up(message: WorkMessage) -> bool:
-    return _is_blocked(message) and message.text("severity") in HOLDS_UP
 
 
 def _fold(state: Blocker | None, message: WorkMessage) -> Blocker | None:

@@ -39,13 +39,9 @@ def above(dialect: Dialect, type_: MessageType, level: str) -> Iterator[str]:
             level = over
             seen.add(over)
         return
-    levels = _levels(dialect, type_)
-    yield from levels[levels.index(level) + 1 :] if level in levels else levels[-1:]
-
-
-def _levels(dialect: Dialect, type_: MessageType) -> tuple[str, ...]:
     field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.field_map["level"]))
-    return field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
+    levels = field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
+    yield from levels[levels.index(level) + 1 :] if level in levels else levels[-1:]
 
 
 def _topics(message: WorkMessage, topics: WorkState) -> Iterator[str]:

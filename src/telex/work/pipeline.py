@@ -6,7 +6,7 @@ computed.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from telex.dialects.builtin.signal_md import ITERATIONS_MAX
@@ -448,25 +448,10 @@ def diagram() -> str:
     lines = ["stateDiagram-v2", "    [*] --> triage"]
     begins: dict[str, State] = {"research": "research", "plan": "plan", "wave": "working"}
     for move in MOVES:
-        for state in move.states:
-            after = "working" if move.then == "approved" and move.opens == "wave" else _end(move)
-            after = begins.get(move.opens, after)
-            lines.append(f"    {state} --> {after}: {_words(move)}")
+        # What is settled with nothing after it is the end of the work, or waits for the others.
+        end = move.states[0] if move.then == "settled" else move.then
+        after = begins.get(move.opens, "done" if move.when in ("nothing to do", "last wave") else end)
+        words = f"{_signals(move)}, {move.when}" if move.when else _signals(move)
+        lines += [f"    {state} --> {after}: {words}" for state in move.states]
     lines += [f"    {held} --> {state}: resume" for held in HELD for state in OPEN if state != "checking"]
     return "\n".join([*lines, "    done --> [*]"])
-
-
-def _end(move: Move) -> str:
-    """Where the arrow ends: what is settled with nothing after it is the end of the work, or waits for the others."""
-    if move.when in ("nothing to do", "last wave"):
-        return "done"
-    return move.states[0] if move.then == "settled" else move.then
-
-
-def _words(move: Move) -> str:
-    return f"{_signals(move)}, {move.when}" if move.when else _signals(move)
-
-
-def as_markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    every = [headings, ["---"] * len(headings), *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in every)

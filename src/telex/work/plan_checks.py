@@ -1,4 +1,4 @@
-"""Checks of contracts, and of messages against the contracts: plan, task, dependencies, budget and files.
+"""Work rules of plans: checks of contracts, and of messages against them (plan, task, dependencies, budget, files).
 
 Of a contract: patterns that match no path, allowed paths that are all forbidden, and paths that a contract of another
 agent allows too.
@@ -27,7 +27,9 @@ from telex.validation.contracts import (
     short,
 )
 from telex.validation.patterns import SEPARATOR, WILD, allowing, flaw, forbidding
-from telex.work.plan_lookup import (
+from telex.work.plans import (
+    COMPLETE,
+    CONTRACTS,
     asked_plan,
     contracts_in,
     covering,
@@ -38,7 +40,7 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.reducer import REJECTED, RuleContext, WorkState, decision_of
+from telex.work.reducer import REJECTED, RuleContext, Topics, WorkRules, WorkState, decision_of, for_dispatches
 from telex.work.view import WorkMessage, id_nearly_known
 
 ANYTHING = "\ue000"  # placeholder for any file name; no pattern contains it
@@ -67,7 +69,12 @@ def check_contract(message: WorkMessage, topics: WorkState, context: RuleContext
 
 def flaws(message: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[Finding]:
     """Findings on the patterns in one of the action's fields."""
-    return [_covers_nothing(message, name, *flawed) for flawed in _flawed(patterns)]
+    findings, expected = [], "src/auth/, *.md or docs/**/*.png"
+    for index, pattern, why in _flawed(patterns):
+        say = f"Write it as a path from the project's root, with / and perhaps * in it: it covers nothing, since {why}."
+        path, found = message.path(name, index), short(pattern)
+        findings.append(Finding("pattern-covers-nothing", path, say, "warning", expected=expected, found=found))
+    return findings
 
 
 @lru_cache(maxsize=256)  # teams repeat the same patterns in plan after plan
@@ -75,12 +82,6 @@ def _flawed(patterns: tuple[str, ...]) -> tuple[Flawed, ...]:
     """Patterns that match no path, with the reason."""
     each = ((index, pattern, flaw(pattern)) for index, pattern in enumerate(patterns))
     return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
-
-
-def _covers_nothing(message: WorkMessage, name: str, index: int, pattern: str, why: str) -> Finding:
-    say = f"Write it as a path from the project's root, with / and perhaps * in it: it covers nothing, since {why}."
-    finding = Finding("pattern-covers-nothing", message.path(name, index), say, "warning")
-    return finding._replace(expected="src/auth/, *.md or docs/**/*.png", found=short(pattern))
 
 
 @lru_cache(maxsize=256)
@@ -201,7 +202,7 @@ def check_progress(message: WorkMessage, topics: WorkState, context: RuleContext
         findings.append(_task_not_in_plan(message, plan))
     if words.depends_on:
         findings += _dependencies(message, plan, topics, context.limits.findings_max)
-    if words.budget is not None and not _can_be_spent(_tokens(message), plan.spent, words.budget):
+    if words.budget is not None and (plan.spent >= words.budget or plan.spent + _tokens(message) > words.budget):
         findings.append(_budget_spent(message, plan, words.budget))
     return [*findings, *_files(message, [plan], context), *_conditions(plan)]
 
@@ -254,25 +255,18 @@ def _dependencies(message: WorkMessage, plan: Plan, topics: WorkState, limit: in
             continue
         if len(findings) == limit:
             break
-        findings.append(_not_complete(message, plan, name, other))
+        missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
+        lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
+        needs = f"plan {short(plan.id)} depends on it, and there is {lacks}"
+        say, found = f"Leave it until plan {short(name)} is complete: {needs}.", f"plan {short(name)}: {lacks}"
+        path = message.path("plan")
+        findings.append(Finding("dependency-not-complete", path, say, expected="complete", found=found))
     return findings
-
-
-def _not_complete(message: WorkMessage, plan: Plan, name: str, other: Plan | None) -> Finding:
-    missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
-    lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
-    say = f"Leave it until plan {short(name)} is complete: plan {short(plan.id)} depends on it, and there is {lacks}."
-    path, found = message.path("plan"), f"plan {short(name)}: {lacks}"
-    return Finding("dependency-not-complete", path, say, expected="complete", found=found)
 
 
 def _tokens(message: WorkMessage) -> int:
     used = message.get("tokens")
     return used if isinstance(used, int) else 0
-
-
-def _can_be_spent(used: int, spent: int, budget: int) -> bool:
-    return spent < budget and spent + used <= budget
 
 
 def _budget_spent(message: WorkMessage, plan: Plan, budget: int) -> Finding:
@@ -308,7 +302,12 @@ def _files(message: WorkMessage, plans: list[Plan], context: RuleContext) -> lis
     for index, path in enumerate(files):
         judged = judge(path, scopes) if isinstance(path, str) else None
         if judged is not None and judged.code is not None:
-            findings.append(_not_to_be_touched(message, index, path, judged, context))
+            expected = scope_of(judged.plan) if judged.code == OUTSIDE and judged.plan is not None else None
+            if judged.code == NOT_IN_PROJECT:
+                expected = "a path from the project's root"
+            say = sentence(judged, message.role, context)
+            where = message.path("files", index)
+            findings.append(Finding(judged.code, where, say, expected=expected, found=short(path)))
         if len(findings) == context.limits.findings_max:
             break
     return findings
@@ -328,20 +327,6 @@ def _scope_of_plan(plan: Plan) -> ContractScope:
     scope = ContractScope(Plan(plan.id, (revision,), grants=grants))
     _SCOPES[id(revision)] = revision, grants, scope
     return scope
-
-
-def _not_to_be_touched(
-    message: WorkMessage, index: int, path: str, judged: PathDecision, context: RuleContext
-) -> Finding:
-    assert judged.code is not None
-    where, say = message.path("files", index), sentence(judged, message.role, context)
-    return Finding(judged.code, where, say, expected=_expected(judged), found=short(path))
-
-
-def _expected(judged: PathDecision) -> str | None:
-    if judged.code == NOT_IN_PROJECT:
-        return "a path from the project's root"
-    return scope_of(judged.plan) if judged.code == OUTSIDE and judged.plan is not None else None
 
 
 def sentence(judged: PathDecision, role: str, context: RuleContext) -> str:
@@ -378,13 +363,9 @@ def check_request(message: WorkMessage, topics: WorkState, context: RuleContext)
     contracts = contracts_in(topics)
     if contracts is None or not widens(message) or meant(message, topics) is not None:
         return ()
-    return (_plan_not_clear(message, topics, contracts),)
-
-
-def _plan_not_clear(message: WorkMessage, topics: WorkState, contracts: ContractIndex) -> Finding:
     among = [plan.id for plan in _own(message, topics, contracts)] or [*contracts.closed, *contracts.open]
     say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
-    return Finding("plan-not-clear", message.path("task"), say, "warning", found=message.text("task"))
+    return (Finding("plan-not-clear", message.path("task"), say, "warning", found=message.text("task")),)
 
 
 def check_answer(message: WorkMessage, topics: WorkState, context: RuleContext) -> Sequence[Finding]:
@@ -420,12 +401,49 @@ def check_review(message: WorkMessage, topics: WorkState, context: RuleContext) 
     cycle = message.get("cycle")
     if cycle == plan.cycle + 1 or (plan.approved and cycle == 1):
         return ()
-    return (_out_of_order(message, plan),)
-
-
-def _out_of_order(message: WorkMessage, plan: Plan) -> Finding:
-    next_ = plan.cycle + 1
+    next_, path = plan.cycle + 1, message.path("cycle")
     say = f"Say cycle {next_}: the last review of plan {short(plan.id)} was cycle {plan.cycle}."
     wanted = f"{next_} or 1" if plan.approved else str(next_)
-    found = str(message.get("cycle"))
-    return Finding("cycle-out-of-order", message.path("cycle"), say, severity="warning", expected=wanted, found=found)
+    return (Finding("cycle-out-of-order", path, say, severity="warning", expected=wanted, found=str(cycle)),)
+
+
+# --- which topics -----------------------------------------------------------------------------------------------------
+
+
+def _progress_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    """Most reports change nothing; those do not belong to the topic and can be pruned."""
+    plan = plan_in(topics, message.text("plan")) if contracts_in(topics) is not None else None
+    if plan is None or not (
+        message.get("status") == COMPLETE or message.get("tokens") or message.text("task") in plan.done
+    ):
+        return ()
+    return (topic_of(plan.id),)
+
+
+def _close_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = plan_in(topics, message.text("plan"))
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None and plan.is_open else ()
+
+
+def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = meant(message, topics) if widens(message) else None
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+
+
+def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
+    plan = asked_plan(message, topics)
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+
+
+_ANSWER = WorkRules(_answer_topics, check_answer)
+RULES: dict[str, WorkRules] = {
+    "contract": WorkRules(lambda message, _: (CONTRACTS, topic_of(message.text("plan"))), check_contract),
+    "progress": WorkRules(_progress_topics, check_progress),
+    "close": WorkRules(_close_topics, check_close),
+    "review": WorkRules(lambda message, _: (topic_of(message.text("plan")),), check_review),
+    "ask": WorkRules(_ask_topics, check_request),
+    "answer": _ANSWER,
+    "dispatch": for_dispatches(_ANSWER),
+    "commit": WorkRules(check=check_files),
+    "signal": WorkRules(check=check_files),
+}

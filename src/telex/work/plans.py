@@ -1,15 +1,19 @@
-"""Work rules of plans: one topic for each plan, and `contracts`, the index of all plans.
+"""Plans and their contracts: which plan a message means, which agents a plan covers, and the folds of their topics.
 
-The latest contract of a plan holds, with what was granted since; all revisions are kept. The checks of messages against
-a contract are in `plan_checks.py`, those of a contract itself in `contract_checks.py`; `plan_lookup.py` finds the plan
-that a message means.
+Each plan has a topic, and `contracts` is the index of all plans. The latest contract of a plan holds, with what
+was granted since; all revisions are kept. A contract covers the agents that it was sent to: one by name, one or all of
+a role, everyone. Sent to the name of a role, it covers those of that role who have no contract of their own. The checks
+are in `plan_checks.py`.
 """
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from telex.model.contracts import (
     GATE_OVERRIDE,
+    WIDENING,
     Closure,
     CompletedTask,
     ContractIndex,
@@ -20,73 +24,133 @@ from telex.model.contracts import (
     Revision,
     WideningRequest,
 )
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
 from telex.model.text import digest_of
-from telex.work.plan_checks import (
-    check_answer,
-    check_close,
-    check_contract,
-    check_files,
-    check_progress,
-    check_request,
-    check_review,
-)
-from telex.work.plan_lookup import (
-    CONTRACTS,
-    asked_plan,
-    candidates,
-    contracts_in,
-    meant,
-    named_paths,
-    plan_in,
-    request_of,
-    topic_of,
-    widens,
-)
-from telex.work.reducer import Fold, Topics, WorkRules, WorkState, for_dispatches
+from telex.validation.contracts import normal
+from telex.validation.patterns import SEPARATOR, WILD
+from telex.work.reducer import Fold, WorkState
 from telex.work.view import WorkMessage
 
 COMPLETE = "complete"
 _encode = json.JSONEncoder().encode
 ASKS_MAX = 1_000  # open requests; older ones are dropped
-
-# --- which topics -----------------------------------------------------------------------------------------------------
-
-
-def _own_topic(message: WorkMessage) -> str:
-    return topic_of(message.text("plan"))
+CONTRACTS = "contracts"  # the topic
 
 
-def _contract_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    return (CONTRACTS, _own_topic(message))
+def topic_of(plan: str) -> str:
+    return f"plan:{plan}"
 
 
-def _progress_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    """Most reports change nothing; those do not belong to the topic and can be pruned."""
-    plan = plan_in(topics, message.text("plan")) if contracts_in(topics) is not None else None
-    if plan is None or not (
-        message.get("status") == COMPLETE or message.get("tokens") or message.text("task") in plan.done
-    ):
-        return ()
-    return (topic_of(plan.id),)
+def contracts_in(topics: WorkState) -> ContractIndex | None:
+    """None: there has never been a contract."""
+    contract_index: ContractIndex | None = topics.get(CONTRACTS)
+    return contract_index if contract_index is not None and (contract_index.open or contract_index.closed) else None
 
 
-def _close_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    plan = plan_in(topics, message.text("plan"))
-    return (CONTRACTS, topic_of(plan.id)) if plan is not None and plan.is_open else ()
+def plan_in(topics: WorkState, plan: str) -> Plan | None:
+    """The plan, if it has a contract."""
+    found: Plan | None = topics.get(topic_of(plan))
+    return found if found is not None and found.revisions else None
 
 
-def _review_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    return (_own_topic(message),)
+def plans_in(topics: WorkState, plans: Iterable[str]) -> Iterator[Plan]:
+    return (found for plan in plans if (found := plan_in(topics, plan)) is not None)
 
 
-def _ask_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    plan = meant(message, topics) if widens(message) else None
-    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+def covering(contracts: ContractIndex, agent: str, role: str) -> tuple[str, ...]:
+    """Plans whose contracts apply to this agent."""
+    one_of, all_of = ONE_OF_ROLE + role, ALL_OF_ROLE + role
+    own, like_role = [], []
+    for plan, (to, by, _, _) in contracts.open.items():
+        if agent in to or (by != agent and (EVERYONE in to or one_of in to or all_of in to)):
+            own.append(plan)
+        elif role in to:
+            like_role.append(plan)
+    return tuple(own or like_role)
 
 
-def _answer_topics(message: WorkMessage, topics: WorkState) -> Topics:
-    plan = asked_plan(message, topics)
-    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+def open_plans(topics: WorkState, plans: Iterable[str]) -> list[Plan]:
+    return [plan for plan in plans_in(topics, plans) if plan.is_open]
+
+
+# --- of a message ----------------------------------------------------------------------------------------------------
+
+
+def candidates(contracts: ContractIndex, message: WorkMessage) -> tuple[str, ...]:
+    """Plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
+    own = covering(contracts, message.sender, message.role)
+    return _with_task(contracts, task_of(message), own) or own
+
+
+def _with_task(contracts: ContractIndex, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the sender's own plans that have the task, or all others that have; none: no plan has it."""
+    having = contracts.by_task.get(task, ()) if task else ()
+    return tuple([plan for plan in having if plan in own]) or having
+
+
+def task_of(message: WorkMessage) -> str:
+    return message.text("task") or message.correlation or ""
+
+
+def meant(message: WorkMessage, topics: WorkState) -> Plan | None:
+    """The plan that a request or a submission means: the one that has its task, or the sender's only open one."""
+    contracts = contracts_in(topics)
+    if contracts is None:
+        return None
+    task, own = task_of(message), covering(contracts, message.sender, message.role)
+    among = _with_task(contracts, task, own)
+    if not among:
+        return _only_one(topics, own)
+    if len(among) == 1:  # the common case, in half the time
+        only = plan_in(topics, among[0])
+        return only if only is not None and (task in only.revisions[-1].words.tasks or only.has_work) else None
+    plans = [plan for name in among if (plan := plan_in(topics, name)) is not None]
+    with_work = [plan for plan in plans if plan.has_work]
+    with_task = [plan for plan in with_work or plans if task in plan.revisions[-1].words.tasks]
+    if with_task:
+        return with_task[-1]
+    return with_work[0] if len(with_work) == 1 else None
+
+
+def _only_one(topics: WorkState, plans: Iterable[str]) -> Plan | None:
+    """The one of them with a task to do; or, if none has, the only one. There may be thousands, so two are read."""
+    found = list(islice((plan for plan in plans_in(topics, plans) if plan.has_work), 2))
+    found = found or list(islice(plans_in(topics, plans), 2))
+    return found[0] if len(found) == 1 else None
+
+
+def widens(message: WorkMessage) -> bool:
+    """Whether it asks for more than the contract allows."""
+    return message.get("kind") in WIDENING
+
+
+def named_paths(message: WorkMessage) -> tuple[str, ...]:
+    """Paths that a request to widen a contract names: those of its options that have no wildcard and no blank."""
+    options = message.texts("options") if widens(message) else ()
+    return tuple(dict.fromkeys(path for option in options if (path := _plain_path(option)) is not None))
+
+
+def _plain_path(text: str) -> str | None:
+    if not WILD.isdisjoint(text) or len(text.split()) != 1 or not {SEPARATOR, "."} & set(text):
+        return None
+    path = normal(text)
+    return path if isinstance(path, str) else None
+
+
+def request_of(message: WorkMessage) -> str:
+    """The id of the request that an answer names."""
+    return message.text("request") or message.reply_to or ""
+
+
+def asked_plan(message: WorkMessage, topics: WorkState) -> Plan | None:
+    """The plan that the answered request wants widened."""
+    contracts, request = contracts_in(topics), request_of(message)
+    among = contracts.asks.get(request, ()) if contracts is not None else ()
+    for name in among:
+        plan = plan_in(topics, name)
+        if plan is not None and request in plan.asks:
+            return plan
+    return None
 
 
 # --- a plan -----------------------------------------------------------------------------------------------------------
@@ -98,7 +162,12 @@ def fold_plan(state: Plan | None, message: WorkMessage) -> Plan | None:
         case "contract":
             return _after_contract(state or _new_plan(message), message)
         case "progress" if state is not None:
-            return _after_progress(state, message)
+            # The last report on a task holds: one that was complete and then failed is not done
+            task, tokens = message.text("task"), _count(message, "tokens")
+            state.done.pop(task, None)
+            if message.get("status") == COMPLETE:
+                state.done[task] = CompletedTask(message.text("commit"), message.sender, message.at)
+            return state._replace(spent=state.spent + tokens) if tokens else state
         case "close" if state is not None:
             by, at, reason = message.sender, message.at, message.text("reason")
             return state._replace(closed=Closure(by, at, reason, message.id))
@@ -152,15 +221,6 @@ def words_of(message: WorkMessage) -> ContractTerms:
         checks=message.texts("checks"),
         budget=_count(message, "budget"),
     )
-
-
-def _after_progress(plan: Plan, message: WorkMessage) -> Plan:
-    """The last report on a task holds: one that was complete and then failed is not done."""
-    task, tokens = message.text("task"), _count(message, "tokens")
-    plan.done.pop(task, None)
-    if message.get("status") == COMPLETE:
-        plan.done[task] = CompletedTask(message.text("commit"), message.sender, message.at)
-    return plan._replace(spent=plan.spent + tokens) if tokens else plan
 
 
 def _after_answer(plan: Plan, message: WorkMessage) -> Plan:
@@ -227,16 +287,4 @@ def _drop_oldest(asks: dict[str, Any]) -> None:
         del asks[next(iter(asks))]
 
 
-_ANSWER = WorkRules(_answer_topics, check_answer)
-RULES: dict[str, WorkRules] = {
-    "contract": WorkRules(_contract_topics, check_contract),
-    "progress": WorkRules(_progress_topics, check_progress),
-    "close": WorkRules(_close_topics, check_close),
-    "review": WorkRules(_review_topics, check_review),
-    "ask": WorkRules(_ask_topics, check_request),
-    "answer": _ANSWER,
-    "dispatch": for_dispatches(_ANSWER),
-    "commit": WorkRules(check=check_files),
-    "signal": WorkRules(check=check_files),
-}
 FOLDS: dict[str, Fold] = {"plan": fold_plan, CONTRACTS: fold_contracts}

@@ -37,7 +37,22 @@ def _fold(state: ShutdownState | None, message: WorkMessage) -> ShutdownState:
     """Written in place: there may be thousands of requests."""
     state = ShutdownState([], {}, {}) if state is None else state
     if message.action == "stop":
-        _add(state, message)
+        asked, place = message.inboxes or (message.to,), len(state.calls)
+        state.calls.append(
+            ShutdownRequest(
+                message.id,
+                message.sender,
+                role=message.role,
+                reason=message.text("reason"),
+                team=message.text("team"),
+                at=message.at,
+                asked=asked,
+                answers={},
+            )
+        )
+        state.places[message.id] = place
+        for inbox in asked:
+            state.latest[inbox] = place
         return state
     request = message.text("request")
     call = state.call(request)
@@ -48,25 +63,6 @@ def _fold(state: ShutdownState | None, message: WorkMessage) -> ShutdownState:
         answers = {**call.answers, message.sender: answer}
         state.calls[state.places[request]] = call._replace(answers=answers)
     return state
-
-
-def _add(state: ShutdownState, message: WorkMessage) -> None:
-    asked, place = message.inboxes or (message.to,), len(state.calls)
-    state.calls.append(
-        ShutdownRequest(
-            message.id,
-            message.sender,
-            role=message.role,
-            reason=message.text("reason"),
-            team=message.text("team"),
-            at=message.at,
-            asked=asked,
-            answers={},
-        )
-    )
-    state.places[message.id] = place
-    for inbox in asked:
-        state.latest[inbox] = place
 
 
 def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:

@@ -1,7 +1,7 @@
 """Work rules of tasks: one topic for each task, checked against the team's table of states.
 
 The topic holds facts: assignments, moves, failures, requests and their answers. The table of states is in
-`model/task_states.py` or in the team's settings, and is an argument of the checks.
+`model/work.py` or in the team's settings, and is an argument of the checks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,8 @@ from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
-from telex.model.task_states import (
+from telex.model.text import LATEST_MAX, nearest
+from telex.model.work import (
     TASK_STATES,
     TaskHistory,
     TaskStateMachine,
@@ -25,7 +26,6 @@ from telex.model.task_states import (
     standing,
     state_name,
 )
-from telex.model.text import LATEST_MAX, nearest
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
 from telex.work.reducer import (
     REJECTED,
@@ -115,10 +115,6 @@ def machine_of(context: RuleContext) -> TaskStateMachine:
     return task_state_machine
 
 
-def _own_topic(message: WorkMessage, topics: WorkState) -> Topics:
-    return task_topic(message)
-
-
 def _known(message: WorkMessage, topics: WorkState) -> Task:
     name = message.text("task")
     task: Task | None = topics.get(f"task:{name}") if name else None
@@ -147,15 +143,11 @@ def _check_move(message: WorkMessage, topics: WorkState, context: RuleContext) -
     there = moves(machine, stands, state)
     findings = [*_check_id(message, topics, context)]
     if claimed != state:
-        findings.append(_elsewhere(message, task.id, state))
+        say = f"Start from where the task is: {task.id[: LIMITS.found_characters_max]} is in {state}."
+        findings.append(_not_allowed(message, "came_from", say, state, state))
     if wanted not in there:
         findings.append(_no_such_move(message, machine, stands, state=state, wanted=wanted, there=there))
     return findings
-
-
-def _elsewhere(message: WorkMessage, task: str, state: str) -> Finding:
-    say = f"Start from where the task is: {task[: LIMITS.found_characters_max]} is in {state}."
-    return _not_allowed(message, "came_from", say, state, state)
 
 
 def _no_such_move(
@@ -191,10 +183,6 @@ def _status_topic(message: WorkMessage, topics: WorkState) -> Topics:
     status, reported = _status_of(message), _known(message, topics).reported
     same = reported is not None and (reported.status, reported.by) == (status, message.sender)
     return task_topic(message) if status in REPORTED and (not same or status == "failed") else ()
-
-
-def _quality_topic(message: WorkMessage, topics: WorkState) -> Topics:
-    return task_topic(message) if _status_of(message) == "passed" else ()
 
 
 def _escalation(message: WorkMessage, topics: WorkState, context: RuleContext) -> Iterator[DraftMessage]:
@@ -268,10 +256,6 @@ def _check_commit(message: WorkMessage, topics: WorkState, context: RuleContext)
     task, ref = _known(message, topics), message.text("approval")
     if task.is_approval(ref, message.sender):
         return ()
-    return (_none_of_this_task(message, task, ref),)
-
-
-def _none_of_this_task(message: WorkMessage, task: Task, ref: str) -> Finding:
     code, path, found = "approval-not-found", message.path("approval"), ref[: LIMITS.found_characters_max]
     passed = [id_ for id_ in task.passed if task.is_approval(id_, message.sender)]
     if task.approvals or passed:
@@ -279,11 +263,11 @@ def _none_of_this_task(message: WorkMessage, task: Task, ref: str) -> Finding:
         known = dict.fromkeys((*(id_ for approval in latest for id_ in approval), *passed[-LATEST_MAX:]))
         close = nearest(ref, known)
         say = f"Name an approval of this task, such as {close or next(iter(known))}: {found} is none."
-        return Finding(code, path, say, expected=listed([*task.approvals, *passed]), found=found, nearest=close)
+        return (Finding(code, path, say, expected=listed([*task.approvals, *passed]), found=found, nearest=close),)
     waiting = next(iter(task.waiting), None)
     first = f"Ask again once {waiting} has its answer" if waiting is not None else "Ask for approval first"
     say = f"{first}: nothing is approved in {task.id[: LIMITS.found_characters_max]} yet."
-    return Finding(code, path, say, expected="the id of an approval of this task", found=found)
+    return (Finding(code, path, say, expected="the id of an approval of this task", found=found),)
 
 
 # --- the fold ---------------------------------------------------------------------------------------------------------
@@ -295,9 +279,14 @@ def _fold(state: Task | None, message: WorkMessage) -> Task:
     action = message.action
     if action == "ask":
         if message.id not in task.waiting and message.id not in task.answered:
-            task.waiting[message.id] = _asked(message)
+            task.waiting[message.id] = TaskRequest(message.id, message.sender, message.at, message.text("kind"))
     elif action in DECIDING:
-        _answer(task, message)
+        request = task.waiting.pop(named(message) or only_one(task.waiting) or "", None)
+        if request is not None:
+            decided = request._replace(decision=decision_of(message), answer=message.id)
+            task.answered[request.id] = decided
+            if decided.is_approved:
+                task.approvals[message.id] = request.id
     elif action == "quality":
         task.passed[message.id] = message.sender
     elif action == "status":
@@ -313,10 +302,6 @@ def _fold(state: Task | None, message: WorkMessage) -> Task:
     return task if task.moves or not message.has_states else task._replace(moves=True)
 
 
-def _asked(message: WorkMessage) -> TaskRequest:
-    return TaskRequest(message.id, message.sender, message.at, message.text("kind"))
-
-
 def _step(assigned_to: str, message: WorkMessage) -> TaskStep:
     step = TaskStep("move", message.id, message.at, message.sender, whom=assigned_to or message.sender)
     if message.action == "assign":
@@ -327,26 +312,16 @@ def _step(assigned_to: str, message: WorkMessage) -> TaskStep:
     return step._replace(came_from=came_from, goes_to=goes_to, reason=message.text("reason"))
 
 
-def _answer(task: Task, message: WorkMessage) -> None:
-    request = task.waiting.pop(named(message) or only_one(task.waiting) or "", None)
-    if request is None:
-        return
-    decided = request._replace(decision=decision_of(message), answer=message.id)
-    task.answered[request.id] = decided
-    if decided.is_approved:
-        task.approvals[message.id] = request.id
-
-
 _ANSWER = WorkRules(_answered_topics)
 RULES: dict[str, WorkRules] = {
-    "ask": WorkRules(_own_topic, _check_id),
+    "ask": WorkRules(lambda message, _: task_topic(message), _check_id),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
     "commit": WorkRules(check=_check_commit),
-    "assign": WorkRules(_own_topic, _check_id),
+    "assign": WorkRules(lambda message, _: task_topic(message), _check_id),
     "status": WorkRules(_status_topic, _check_id, _escalation),
-    "quality": WorkRules(_quality_topic),
-    "move": WorkRules(_own_topic, _check_move, _escalation),
+    "quality": WorkRules(lambda message, _: task_topic(message) if _status_of(message) == "passed" else ()),
+    "move": WorkRules(lambda message, _: task_topic(message), _check_move, _escalation),
     "escalate": WorkRules(),
 }
 FOLDS: dict[str, Fold] = {"task": _fold}

@@ -20,14 +20,14 @@ from telex.model.text import ROOT, path_of
 # The modules with the rules of an action. They are imported at its first message, since a cold start pays for each
 # import and most teams use few of them.
 RULES: dict[str, tuple[str, ...]] = {
-    "contract": ("plans",),
-    "close": ("plans",),
-    "progress": ("plans", "blockers"),
+    "contract": ("plan_checks",),
+    "close": ("plan_checks",),
+    "progress": ("plan_checks", "blockers"),
     "blocker": ("blockers",),
-    "review": ("plans",),
-    "ask": ("approvals", "plans", "tasks"),
-    "answer": ("approvals", "plans", "tasks"),
-    "commit": ("tasks", "plans"),
+    "review": ("plan_checks",),
+    "ask": ("approvals", "plan_checks", "tasks"),
+    "answer": ("approvals", "plan_checks", "tasks"),
+    "commit": ("tasks", "plan_checks"),
     "assign": ("tasks",),
     "status": ("tasks", "blockers"),
     "quality": ("tasks",),
@@ -35,8 +35,8 @@ RULES: dict[str, tuple[str, ...]] = {
     "stop": ("shutdown",),
     "stopped": ("shutdown",),
     "escalate": ("escalations", "tasks"),
-    "signal": ("signals", "plans"),
-    "dispatch": ("signals", "approvals", "plans", "tasks"),
+    "signal": ("signals", "plan_checks"),
+    "dispatch": ("signals", "approvals", "plan_checks", "tasks"),
 }
 # The module with the fold of each kind of topic; the kind is the part of its name before the colon.
 FOLDS: dict[str, str] = {

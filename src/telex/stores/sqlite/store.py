@@ -194,8 +194,8 @@ class SqliteStore:
             while self._file.rows(behind, (mark,)):
                 await self._submit(WriteJob(lambda _: step(self._file, INDEX_STEP), durable=False))
 
-    def changes(self) -> int:
-        return self._transactions << 32 ^ self._file.data_version()
+    def changes(self) -> tuple[int, int]:
+        return self._transactions, self._file.data_version()
 
     async def close(self) -> None:
         try:

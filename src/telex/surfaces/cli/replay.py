@@ -15,7 +15,7 @@ from telex.dialects.schema import PRIORITIES
 from telex.model.contracts import Plan
 from telex.model.message import COMING_AND_GOING, Event, Message
 from telex.model.roster import Member
-from telex.model.task_states import TASK_STATES, TaskStateMachine, standing
+from telex.model.work import TASK_STATES, TaskStateMachine, standing
 from telex.ports.store import Query
 from telex.record import InvalidLine
 from telex.replay.reader import Line, LogEntry, line_reader, of_store

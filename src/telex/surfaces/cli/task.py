@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from telex.model.task_states import TASK_STATES, TaskStateMachine, TaskStatus, TaskStep, moves, standing
-from telex.model.work import Deadlock, Stall, Wait
+from telex.model.work import TASK_STATES, Deadlock, Stall, TaskStateMachine, TaskStatus, TaskStep, Wait, moves, standing
 from telex.surfaces.cli.connection import opened_to_look, settings_here
 from telex.surfaces.cli.options import BUS, command, flag, json_option, listing_group, store_option
 from telex.surfaces.cli.output import Screen, did_you_mean, print_json, shown, shown_block, wrapped

@@ -29,8 +29,8 @@ from telex.surfaces.cli.output import Screen, finding_lines, json_line, shown, w
 from telex.surfaces.cli.render import Columns, ago, columns_lines, print_list, print_one, stamp, table_lines
 from telex.surfaces.cli.send import print_receipt
 from telex.surfaces.cli.usage import DONE, REFUSED, TIMED_OUT, CommandError
-from telex.work.dispatches import pending_dispatches
 from telex.work.pipeline import HEADINGS, HELD, MEANINGS, OPEN, WORD, PipelineStep, Work, diagram, dispatch_id, rows
+from telex.work.signals import pending_dispatches
 
 if TYPE_CHECKING:
     from telex.bus.orchestrator import OrchestratorRound
