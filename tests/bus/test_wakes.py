@@ -252,6 +252,16 @@ def test_a_message_to_a_role_wakes_its_members(team: Team) -> None:
     assert team.bus.wake("lead").stage == "none"
 
 
+@proves("wake/withdrawn")
+def test_a_delivered_wake_ends_when_another_agent_took_its_message(team: Team) -> None:
+    for name in ("ada", "bob"):
+        team.bus.join(name, role="qa")
+    team.note(to="role:qa")
+    delivered(team, "ada")
+    team.take("bob")
+    assert team.bus.wake("ada").stage == "withdrawn"
+
+
 def test_a_look_joins_no_member_and_writes_nothing(team: Team) -> None:
     before = team.bus.awaitable.store.changes()  # type: ignore[attr-defined]
     assert team.bus.wake("lead", way="keys") == Wake("lead", "none")

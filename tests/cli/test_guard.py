@@ -16,7 +16,7 @@ from telex.config import load
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.errors import NotAMember, NotFound
 from telex.model.contracts import ContractTerms, Grant, Plan, Revision
-from telex.surfaces.cli.guard import LinkResolver
+from telex.project import LinkResolver
 from telex.surfaces.cli.main import main
 from telex.validation.check import check
 from telex.validation.contracts import ContractScope, judge, judge_all

@@ -133,7 +133,7 @@ folder = "sub"
 """
 
 
-@proves("team-up/dry-run")
+@proves("run/team-dry-run")
 def test_a_dry_run_prints_the_commands(project: Path, run: Run) -> None:
     (project / "team.toml").write_text(TEAM)
     ran = run("team", "up", "--dry-run")
@@ -146,7 +146,7 @@ def test_a_dry_run_prints_the_commands(project: Path, run: Run) -> None:
     assert not (project / ".telex").exists()
 
 
-@proves("team-up/invalid")
+@proves("run/team-invalid")
 @pytest.mark.parametrize(
     "text, errors",
     [
@@ -181,7 +181,7 @@ def tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     subprocess.run(["tmux", "kill-server"], capture_output=True, check=False)
 
 
-@proves("team-up/panes")
+@proves("run/team-panes")
 def test_each_agent_of_a_team_gets_its_pane(project: Path, clients: Path, tmux: None, run: Run) -> None:
     (project / "sub").mkdir()
     (project / "team.toml").write_text(TEAM)
@@ -230,7 +230,7 @@ class Watcher:
         return self.process.returncode
 
 
-@proves("watch/news")
+@proves("run/watch")
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
 def test_each_new_message_is_printed_and_stays(project: Path, as_json: bool) -> None:
     with connect() as bus:
@@ -261,7 +261,7 @@ def test_each_new_message_is_printed_and_stays(project: Path, as_json: bool) -> 
         assert {delivery.state for delivery, _ in bus.inbox("ada")} == {"stored"}
 
 
-@proves("watch/news")
+@proves("run/watch")
 def test_a_watcher_joins_nobody(project: Path) -> None:
     with connect() as bus:
         bus.send("hello", sender="dev", to="lead")
@@ -319,7 +319,6 @@ def test_a_way_that_fails_is_said(project: Path, run: Run) -> None:
 def test_a_background_hook_ends_with_the_text_of_a_wake(project: Path) -> None:
     with connect() as bus:
         bus.join("dev", role="dev")
-        bind(project, "dev", client="claude")
         payload = {"session_id": "s-1", "cwd": str(project), "hook_event_name": "wake"}
         hook = subprocess.Popen(
             [*COMMAND, "hook", "claude", "wake"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -329,6 +328,7 @@ def test_a_background_hook_ends_with_the_text_of_a_wake(project: Path) -> None:
         hook.stdin.close()
         hook.stdin = None
         time.sleep(0.5)
+        bind(project, "dev", client="claude")  # by another hook of the same event, which may be later
         bus.send("hello", sender="lead", to="dev", id="m-1")
         _, text = hook.communicate(timeout=30)
         assert (hook.returncode, "m-1" in text) == (2, True)

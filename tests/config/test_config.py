@@ -11,7 +11,7 @@ import pytest
 
 from telex.config import Settings, load
 from telex.config.__main__ import settings_page
-from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM, ValueBounds, example
+from telex.config.settings import HOOKS, HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM, ValueBounds, example
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
 from telex.model.limits import HUB_LIMITS, LIMITS, HubLimits, Limits
@@ -307,7 +307,7 @@ def test_every_setting_is_in_the_table_and_every_limit_has_its_bounds() -> None:
 def test_the_page_of_settings_is_made_from_the_table() -> None:
     page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     assert page == settings_page()
-    for name in (*TEAM, *MEMBER, *STORE, *LIMIT_BOUNDS, *HUB_BOUNDS):
+    for name in (*TEAM, *MEMBER, *STORE, *HOOKS, *LIMIT_BOUNDS, *HUB_BOUNDS):
         assert f"`{name}`" in page
 
 

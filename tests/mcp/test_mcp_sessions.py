@@ -115,6 +115,23 @@ def test_a_codex_session_is_known_by_the_id_in_its_calls(project: Path) -> None:
                 assert bus.why(f"n-{number}")[0].message.sender == name
 
 
+@proves("mcp/session/codex")
+def test_sessions_of_one_codex_daemon_have_names_of_their_own(project: Path) -> None:
+    """All servers are its children, with the environment of its first session."""
+    with piped(project, TELEX_AGENT="dev") as first, piped(project, TELEX_AGENT="dev") as second:
+        for server in (first, second):
+            assert "You are dev. Tools" in greeting(server, "codex-mcp-client")
+        for number, server in ((1, first), (2, second), (3, first)):
+            call = {"name": "send", "arguments": {"message": "It is red.", "to": "lead", "id": f"n-{number}"}}
+            told = server.ask("tools/call", _meta={"sessionId": f"thread-{number % 2}"}, **call)["result"]
+            assert ("You are dev-2. dev is the name of" in told["content"][0]["text"]) == (number == 2)
+        with connect(project / ".telex/telex.db") as bus:
+            assert [bus.why(f"n-{number}")[0].message.sender for number in (1, 2, 3)] == ["dev", "dev-2", "dev"]
+        second.end()
+        states = {one.id: one.state for one in bound(project)}
+        assert (states["thread-0"], states["thread-1"] != "ended") == ("ended", True)
+
+
 @proves("mcp/process/looking")
 def test_a_name_makes_no_store_and_is_bound_with_the_first_message(tmp_path: Path) -> None:
     with piped(tmp_path) as server:

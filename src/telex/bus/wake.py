@@ -43,10 +43,12 @@ async def wake(context: BusContext, request: WakeRequest) -> Wake:
 
 
 def _bounded(request: WakeRequest, member: Member, characters_max: int) -> WakeRequest:
-    texts = {"way": request.way, "failed": request.failed, "session": request.session}
-    cut = {name: replace_surrogates(text[:characters_max]) if text else None for name, text in texts.items()}
+    def cut(text: str | None) -> str | None:
+        return replace_surrogates(text[:characters_max]) if text else None
+
     by = normalised(request.by) if request.by else member.name
-    return request._replace(agent=member.name, by=by, **cut)
+    request = request._replace(way=cut(request.way), failed=cut(request.failed), session=cut(request.session))
+    return request._replace(agent=member.name, by=by)
 
 
 def _advance(context: BusContext, tx: Transaction, request: WakeRequest, member: Member) -> Wake:

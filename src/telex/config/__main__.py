@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from telex.config.settings import (
+    HOOKS,
     HUB_BOUNDS,
     LIMIT_BOUNDS,
     MEMBER,
@@ -59,6 +60,9 @@ merges one. The folder is made with a `.gitignore`, so that git does not see it.
 _LIMITS = """\
 Every limit can be changed. A value outside its range is refused.
 """
+_HOOKS = """\
+Hooks of coding tools: [what each event does](hooks.md).
+"""
 _HUB = """\
 Limits of `telex serve` for each client and for all together: see [hub security](hub-security.md). A hub reads them when
 it starts.
@@ -78,6 +82,7 @@ def settings_page() -> str:
         "`[team]`": (_settings(TEAM),),
         "`[team.members.NAME]`": (_MEMBERS, _settings(MEMBER)),
         "`[store]`": (_STORE, _settings(STORE)),
+        "`[hooks]`": (_HOOKS, _settings(HOOKS)),
         "`[limits]`": (_LIMITS, _limits(LIMIT_BOUNDS, LIMITS)),
         "`[hub]`": (_HUB, _limits(HUB_BOUNDS, HUB_LIMITS)),
         "`[task_states]`": (_TASK_STATES, _settings(TASK_STATES)),

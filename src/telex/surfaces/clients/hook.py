@@ -12,7 +12,7 @@ from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients import sessions, table
 from telex.surfaces.clients.calls import HookCall, read_call, written_paths
 from telex.surfaces.clients.json_text import dump, parse
-from telex.surfaces.clients.sessions import BUSY, IDLE, Session
+from telex.surfaces.clients.sessions import BUSY, IDLE, Origin, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PAYLOAD_BYTES_MAX = 4 * 1_048_576
 DEADLINE_SECONDS = 1.5
-WAKE_SECONDS = 570.0  # Claude ends a background hook after 600 s
+WAKE_SECONDS, WAKE_POLL_SECONDS = 570.0, 0.5  # Claude ends a background hook after 600 s
 SEEN_SECONDS = 60.0  # how old `seen_at` of a working session may become
 LOG, LOG_BYTES_MAX, LOG_LINE_CHARACTERS_MAX = "hook.log", 65_536, 400
 STORE, STORE_FOLDER, STORE_FILE = "TELEX_STORE", ".telex", "telex.db"
@@ -33,6 +33,10 @@ DONE, BLOCKED = 0, 2
 SEND_MESSAGE = "SendMessage"
 MESSAGE_FIELDS = ("message", "content")
 _FINDINGS_MAX = 5
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+_RESERVED = frozenset({".git", ".telex", "telex.toml", "con", "prn", "aux", "nul"}) | {
+    f"{device}{number}" for device in ("com", "lpt") for number in range(10)
+}
 
 
 class HookAnswer(NamedTuple):
@@ -45,17 +49,27 @@ NOTHING = HookAnswer()
 
 
 class HookRun:
-    """One event of one session. `is_dry`: explain it only, change nothing."""
+    """One event of one session. `is_dry`: explain it only, change nothing. `origin`: that of a session which has not
+    started this process."""
 
-    def __init__(self, call: HookCall, environ: "Mapping[str, str]", now: float, *, is_dry: bool = False) -> None:
+    def __init__(
+        self,
+        call: HookCall,
+        environ: "Mapping[str, str]",
+        now: float,
+        *,
+        is_dry: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
         self.call, self.now, self.is_dry = call, now, is_dry
         self.notes: list[str] = []
         self.keeps_store_open = False
-        self._environ = environ
+        self._environ, self._origin = environ, origin
         self._mail: Mail | None = None
         self.store = find_store(call.cwd, environ)
         self.folder = sessions.folder_of(self.store) if self.store else ""
         self.session: Session | None = None
+        self.lead = ""  # name of the session, whose contracts cover its subagents too
 
     def answer(self) -> HookAnswer:
         if self.store is None:
@@ -73,11 +87,13 @@ class HookRun:
             return self._before_tool()
         if call.moment == table.END:
             return self._end()
-        self.session = self._bound()
-        if call.moment == table.AFTER_TOOL:
-            return self._after_tool()
         if call.moment == table.WAKE:
             return self._wake()
+        self.session = self._bound()
+        if self.session.state == sessions.ENDED:
+            return NOTHING  # a hook that ran in the background and comes late
+        if call.moment == table.AFTER_TOOL:
+            return self._after_tool()
         if call.moment in (table.STOP, table.SUBAGENT_STOP, table.IDLE):
             return self._stop()
         return self._tell(BUSY if call.moment == table.PROMPT else IDLE)
@@ -90,20 +106,25 @@ class HookRun:
         """The session of this call, which is bound by its first event."""
         call, session_id = self.call, self._session_id()
         session = sessions.load(self.folder, call.client.name, session_id)
-        is_start = call.moment == table.START
-        if session is None or is_start or session.state == sessions.ENDED:
+        may_begin = session is None or session.state == sessions.ENDED
+        if session is None or call.moment == table.START or (may_begin and call.moment == table.PROMPT):
             session = self._bind(session, session_id)
+        self.lead = session.agent
         if call.agent_id and call.agent_type:
             session = self._bind_subagent(session)
         self.note(f"agent: {session.agent}")
         return session
 
     def _session_id(self) -> str:
-        return self.call.session_id or f"pid-{sessions.client_process(self.call.client.name, self._environ)}"
+        return self.call.session_id or f"pid-{self._process()}"
+
+    def _process(self) -> int:
+        known = self._origin
+        return known.pid if known is not None else sessions.client_process(self.call.client.name, self._environ)
 
     def _bind(self, known: Session | None, session_id: str) -> Session:
         call = self.call
-        origin = sessions.origin_of(call.client.name, self._environ, call.cwd)
+        origin = self._origin or sessions.origin_of(call.client.name, self._environ, call.cwd)
         if self.is_dry:
             name = origin.wanted or f"{call.client.name}-1"
             return known or Session(call.client.name, session_id, name)
@@ -166,8 +187,8 @@ class HookRun:
         unread = self.mail.unread(session.agent, session.told)
         renew_at = self._renewed_until(session)
         self._save(session, state=state, seen_at=self.now, stamp=stamp, renew_at=renew_at)
-        self.note(f"unread, not told yet: {unread.count}")
-        return unread if unread.count else None
+        self.note(f"unread, not told yet: {unread.total}")
+        return unread if unread.total else None
 
     def _unread_lines(self, unread: "Unread", session: Session) -> list[str]:
         from telex.surfaces.clients.mail import unread_lines
@@ -211,15 +232,22 @@ class HookRun:
         return HookAnswer(BLOCKED, err=text) if call.moment == table.IDLE else blocked(call, text)
 
     def _wake(self) -> HookAnswer:
-        """Wait for mail, then end with exit code 2, which starts a turn of an idle session."""
+        """Wait for mail, then end with exit code 2, which starts a turn of an idle session. The session may be bound
+        later: a client starts all hooks of an event at once."""
+        import time
+
         from telex.surfaces.clients.wakes import wait_for_wake
 
         assert self.store is not None
-        assert self.session is not None
+        ends_at = time.monotonic() + WAKE_SECONDS
+        while (session := sessions.load(self.folder, self.call.client.name, self._session_id())) is None:
+            if self.is_dry or time.monotonic() >= ends_at:
+                return NOTHING
+            time.sleep(WAKE_POLL_SECONDS)
         if self.is_dry:
             self.note("waits for mail, and wakes the session when it is idle")
             return NOTHING
-        text = wait_for_wake(self.store, self.folder, self.session, WAKE_SECONDS)
+        text = wait_for_wake(self.store, self.folder, session, ends_at - time.monotonic())
         return HookAnswer(BLOCKED, err=text) if text else NOTHING
 
     def _end(self) -> HookAnswer:
@@ -239,40 +267,54 @@ class HookRun:
     def _before_tool(self) -> HookAnswer:
         if self.call.tool == SEND_MESSAGE:
             return self._check_native()
-        from telex.project import from_root, root_of
+        from telex.project import find_settings, from_root, root_of
 
-        root = root_of(self.call.cwd)
-        paths = [from_root(path, self.call.cwd, root) for path in written_paths(self.call)]
+        assert self.store is not None
+        cwd, root = self.call.cwd, root_of(self.call.cwd)
+        paths = [from_root(path, cwd, root) for path in written_paths(self.call)]
         inside = [path for path in paths if path and not os.path.isabs(path)]
         self.note(f"paths in the project: {len(inside)} of {len(paths)}")
         if not inside:
             return NOTHING  # the client's own permissions are for other paths
+        self.session = self._bound()
+        state = f"{stamp_of(self.store)} {stamp_of(find_settings(cwd) or '')}"
+        if self.session.unguarded == state and all(is_plain(path, root) for path in inside):
+            self.note("no contract covers this agent, as of the last look")
+            return NOTHING
+        return self._guard(inside, root, state)
+
+    def _guard(self, paths: list[str], root: str, state: str) -> HookAnswer:
         from telex.config import load
 
-        settings = load(self.call.cwd)
-        if settings.hooks_guard == "off":
-            self.note('[hooks] guard = "off"')
-            return NOTHING
-        self.session = self._bound()
-        refused = [verdict for verdict in self._verdicts(inside, root, settings) if not verdict.allowed]
-        self.note(f"paths that {self.session.agent} may not write: {len(refused)}")
-        if not refused:
-            return NOTHING
-        return denied(self.call, denial_text(refused, self.session.agent), mode=settings.hooks_guard)
+        settings, session = load(self.call.cwd), self.session
+        assert session is not None
+        mode = settings.hooks_guard
+        verdicts = self._verdicts(paths, root, settings) if mode != "off" else []
+        refused = [verdict for verdict in verdicts if not verdict.allowed]
+        if not any(verdict.plan or verdict.code for verdict in verdicts):
+            self._save(session, unguarded=state)
+        self.note(f"paths that {session.agent} may not write: {len(refused)}" if mode != "off" else "the guard is off")
+        return denied(self.call, denial_text(refused, session.agent), mode=mode) if refused else NOTHING
 
     def _verdicts(self, paths: list[str], root: str, settings: "Settings") -> "list[PathVerdict]":
+        """Verdicts under the contracts of this agent; a subagent without any is covered by those of its session."""
         from telex.connection import gate
         from telex.errors import NotAMember
         from telex.model.roster import AGENT
         from telex.project import LinkResolver
 
-        assert self.session is not None
-        agent, resolve = self.session.agent, LinkResolver(root).leads_to
+        session, resolve = self.session, LinkResolver(root).leads_to
+        assert session is not None
+        verdicts: list[PathVerdict] = []
         with gate(self.store, settings, close=not self.keeps_store_open) as bus:
-            try:
-                return bus.guard(paths, agent=agent, resolve=resolve)
-            except NotAMember:  # it has not sent anything yet, and joins as an agent without a role
-                return bus.guard(paths, agent=agent, role=self.session.role or AGENT, resolve=resolve)
+            for name in dict.fromkeys((session.agent, self.lead)):
+                try:
+                    verdicts = bus.guard(paths, agent=name, resolve=resolve)
+                except NotAMember:  # it has not sent anything yet, and joins as an agent without a role
+                    verdicts = bus.guard(paths, agent=name, role=session.role or AGENT, resolve=resolve)
+                if any(verdict.plan for verdict in verdicts):
+                    break
+        return verdicts
 
     # --- messages between teammates ----------------------------------------------------------------------------------
     def _check_native(self) -> HookAnswer:
@@ -347,6 +389,17 @@ def denial_text(refused: "list[PathVerdict]", agent: str) -> str:
         lines.append(f"The telex tool `send` (mcp__telex__send) requests it: {arguments}")
         lines.append(f"So does, with the message on stdin: {command}")
     return "\n".join(lines)
+
+
+def is_plain(path: str, root: str) -> bool:
+    """May any agent without a contract write this path, for certain? Others are for the guard: files of git and Telex,
+    links, and names that some systems read as another file."""
+    names = path.lower().split("/")
+    if not _PLAIN.issuperset(path) or any(
+        not name or name[-1] == "." or name in _RESERVED or name.partition(".")[0] in _RESERVED for name in names
+    ):
+        return False
+    return os.path.realpath(os.path.join(root, path)) == os.path.join(os.path.realpath(root), *path.split("/"))
 
 
 def native_message(tool_input: "dict[str, Any]") -> str:
@@ -441,7 +494,10 @@ def is_guarded(call: HookCall) -> bool:
 def read_payload() -> "Any":
     """The JSON on stdin; None: it is none, or too long."""
     stream = getattr(sys.stdin, "buffer", None)
-    raw: bytes = stream.read(PAYLOAD_BYTES_MAX + 1) if stream is not None else b""
+    return parse_payload(stream.read(PAYLOAD_BYTES_MAX + 1) if stream is not None else b"")
+
+
+def parse_payload(raw: bytes) -> "Any":
     if len(raw) > PAYLOAD_BYTES_MAX:
         return None
     try:

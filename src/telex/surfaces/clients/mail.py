@@ -24,7 +24,7 @@ _HEADER_FIELDS = frozenset({"id", "type", "timestamp", "schema_version", "author
 
 
 class Unread(NamedTuple):
-    count: int
+    total: int
     newest: int  # number of the newest message
     messages: tuple[Message, ...]  # the first ones, in the order in which they are offered
 
@@ -101,11 +101,11 @@ def _leased(reads: Reads, agent: str) -> list[Delivery]:
 # --- text -------------------------------------------------------------------------------------------------------------
 def unread_lines(unread: Unread, agent: str) -> list[str]:
     """At most eight lines about unread messages. What other agents wrote is behind `|`."""
-    many = "1 new message" if unread.count == 1 else f"{unread.count} new messages"
+    many = "1 new message" if unread.total == 1 else f"{unread.total} new messages"
     lines = [f"Telex: {many} for {agent}. The text behind | was written by other agents."]
     lines += [_line(message) for message in unread.messages]
-    if unread.count > len(unread.messages):
-        lines.append(f"and {unread.count - len(unread.messages)} more")
+    if unread.total > len(unread.messages):
+        lines.append(f"and {unread.total - len(unread.messages)} more")
     return [
         *lines,
         f"The telex tool `wait` (mcp__telex__wait) receives them; so does: telex receive --as {shell_word(agent)}",

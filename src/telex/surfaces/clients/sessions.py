@@ -61,6 +61,7 @@ class Session(NamedTuple):
     wanted: str = ""  # name that was asked for; differs from `agent` where another live session had it
     parent: str = ""  # of a subagent or teammate: id of its session
     stamp: str = ""  # state of the store's files when there was nothing new in it for this session
+    unguarded: str = ""  # state of store and settings in which no contract covered this agent
     renew_at: float = 0.0  # when a lease of this agent has to be renewed; 0: it holds none
 
 
@@ -501,6 +502,8 @@ def reach_of(folder: str, agents: "Sequence[str]") -> dict[str, str]:
 
 def _reach(session: Session) -> str:
     client = CLIENTS.get(session.client)
+    if is_provisional(session):  # no hook has run
+        return IDLE_WAKE if session.socket else WHEN_ASKED
     if session.state == BUSY:
         return MID_TURN if client is not None and client.is_told_mid_turn else TURN_END
     can_wake = session.socket or session.pane or (client is not None and client.wakes_itself)

@@ -27,6 +27,7 @@ ANSWER_SECONDS = 0.3  # a socket that refuses a frame answers within this time
 KEYS_APART_SECONDS = 0.4  # clients take text and Enter that come together for a paste
 LOOK_SECONDS = 5.0  # between two looks: messages to a role are noticed by looking
 BUSY_SECONDS = 1.0  # between two looks at a busy session for which a wake is due
+SETTLE_SECONDS = 0.2  # a reader that waits takes a new message first: no wake becomes due
 RETRY_SECONDS = 10.0  # after an error of the store or hub
 STALE_SECONDS = 300.0  # a busy session without an event for so long may have no hooks
 PANE_FACTS = "#{pane_pid} #{pane_dead} #{pane_in_mode} #{pane_current_command}"
@@ -380,6 +381,7 @@ class Waker:
         query = Query(after=after, kinds=NEWS, agent=self._session.agent)
         async with aclosing(self._bus.events(query, follow=True, wait=seconds)) as events:
             async for event, _ in events:
+                await self._runtime.sleep(SETTLE_SECONDS)
                 return event.seq
         return after
 

@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from time import perf_counter
 
 import uvicorn
+from starlette.routing import BaseRoute
 
 from telex.config import Settings
 from telex.model.limits import HUB_LIMITS, HubLimits
@@ -27,6 +28,7 @@ from telex.ports.bus import Bus
 from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, http_middleware
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts, bracketed
+from telex.surfaces.http.hooks import hook_routes
 from telex.surfaces.http.limits import RequestLimits, limited_protocol
 from telex.surfaces.http.routes_extra import BATCH_BYTES
 from telex.surfaces.http.tokens import Caller, TokenFile, masked
@@ -121,9 +123,16 @@ def listeners(sockets: Sequence[socket.socket]) -> list[socket.socket]:
 async def serve(bus: Bus, settings: Settings, options: ServerOptions, ready: Callable[[], None] | None = None) -> None:
     """Run a hub until a signal ends it. `ready` is called once it answers."""
     limits = RequestLimits(_with_batches(options.limits, settings.limits.message_bytes_max))
-    server = make_server(build_app(bus, settings, make_middleware(options, limits)), options, limits, ready)
+    app = build_app(bus, settings, make_middleware(options, limits), _hook_routes(bus))
+    server = make_server(app, options, limits, ready)
     with _ended_by_signals(server):
         await server.serve(sockets=listeners(options.listening.sockets))
+
+
+def _hook_routes(bus: Bus) -> Sequence[BaseRoute]:
+    """Hooks of coding tools, where the store is a file."""
+    path = getattr(getattr(bus, "store", None), "path", None)
+    return hook_routes(path) if isinstance(path, str) else ()
 
 
 def _with_batches(limits: HubLimits, message_bytes_max: int) -> HubLimits:

@@ -1,1 +1,1 @@
-"""MCP server for coding agents, on stdin and stdout or over HTTP. Only server.py, stdio.py and http.py use the SDK."""
+"""MCP server for coding agents, on stdin and stdout or over HTTP. Only http.py uses the SDK."""

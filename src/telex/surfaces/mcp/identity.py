@@ -25,7 +25,7 @@ IDENTITY_HINT = (
     "Your name and role are set where this server is configured: telex mcp --as NAME --role ROLE, TELEX_AGENT, or"
     " /mcp?as=NAME&role=ROLE on a hub."
 )
-CHOOSE = "TELEX_AGENT=NAME in its environment chooses another name"
+CHOOSE = "start the client with TELEX_AGENT=NAME to choose another"
 
 
 class Identity(NamedTuple):

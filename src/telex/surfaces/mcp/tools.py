@@ -49,28 +49,28 @@ class Tool(NamedTuple):
 
 _MESSAGE = ToolArgument(Spoken, "typed JSON object, or text", required=True)
 _TO = ToolArgument(Text, "agent, role:NAME (one of them), all:NAME, or * (everyone)")
-_BUDGET = "maximum tokens of the result"
+_BUDGET = "tokens at most"
 
 TOOLS: dict[str, Tool] = {
     "send": Tool(
-        "Send a message to your team. It is checked and stored; if refused, nothing is delivered and the result says"
-        " what to fix. Resending with the same id is safe.",
+        "Send a message to your team. If it is refused, nothing is delivered and the result says what to fix. Sending"
+        " it again with the same id is safe.",
         {
             "message": _MESSAGE,
             "to": _TO,
             "id": ToolArgument(Text),
             "reply_to": ToolArgument(Text, "id of the message you answer"),
-            "correlation": ToolArgument(Text, "id of the conversation"),
+            "correlation": ToolArgument(Text, "conversation"),
         },
         again_is_once=True,
     ),
     "check": Tool(
         "Check a message and how to fix it. Sends nothing.",
-        {"message": _MESSAGE, "to": _TO},
+        {"message": ToolArgument(Spoken, required=True), "to": ToolArgument(Text)},
         looks_only=True,
     ),
     "inbox": Tool(
-        "List your inbox, one line each; with ids, read those messages in full. Leases nothing: wait does.",
+        "List your inbox, a line each; with ids, read these messages in full. Leases nothing: wait does.",
         {"ids": ToolArgument(Texts), "budget": ToolArgument(int, f"{_BUDGET}, {INBOX_TOKENS} if not given")},
         again_is_once=True,  # a message that is read in full is marked as read
     ),
@@ -79,17 +79,17 @@ TOOLS: dict[str, Tool] = {
         " again.",
         {
             "seconds": ToolArgument(float, f"{WAIT_SECONDS_MAX:g} at most"),
-            "limit": ToolArgument(int, "messages, 1 if not given"),
+            "limit": ToolArgument(int, "1 if not given"),
             "lease": ToolArgument(float, "seconds; if not given, yours until you ack"),
             "budget": ToolArgument(int, f"{_BUDGET}, {WAIT_TOKENS} if not given"),
         },
     ),
     "ack": Tool(
-        "Ack a message that you received; or nack it, or extend its lease.",
+        "Ack a message from wait; or nack it, or extend its lease.",
         {
-            "token": ToolArgument(Text, "from wait", required=True),
-            "nack": ToolArgument(Text, "nack it: why you cannot do it"),
-            "extend": ToolArgument(float, "extend the lease: seconds from now"),
+            "token": ToolArgument(Text, required=True),
+            "nack": ToolArgument(Text, "why you cannot do it"),
+            "extend": ToolArgument(float, "lease, seconds from now"),
         },
         again_is_once=True,
     ),
@@ -100,7 +100,7 @@ TOOLS: dict[str, Tool] = {
     ),
     "guard": Tool(
         "Check before you write files: do your contracts allow it? If not, returns the request to send.",
-        {"paths": ToolArgument(Texts, required=True), "plan": ToolArgument(Text, "under this plan only")},
+        {"paths": ToolArgument(Texts, required=True), "plan": ToolArgument(Text, "this plan only")},
         looks_only=True,
     ),
     "team": Tool(
