@@ -347,6 +347,9 @@ class Installation(NamedTuple):
         if shutil.which(client, path=self.places.environ.get("PATH")) is not None:
             for words in INSTALLERS[client].uninstall:
                 self._run_all((_command(client, words, folder),), False)
+        registry = _registry_file(client, self.places)
+        if registry is not None:
+            apply(plan_unmerge(registry, (folder,)))
         _clear_folder(folder)
 
     def _keep_registry(self, client: str, is_registered: bool) -> None:
