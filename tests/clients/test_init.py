@@ -118,18 +118,20 @@ def test_without_names_the_clients_of_this_machine_are_installed(machine: Machin
 
 
 @proves("init/falls-back")
-@pytest.mark.parametrize("client", WITH_INSTALLER)
+@pytest.mark.parametrize("client, word", [*((client, "all") for client in WITH_INSTALLER), ("claude", "install")])
 def test_where_an_installer_fails_the_files_are_edited(
-    machine: Machine, client: str, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, client: str, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.add(client)
-    monkeypatch.setenv("FAKE_FAILS", "1")
+    monkeypatch.setenv("FAKE_FAILS", word)
     before = machine.files()
     outcome = machine.init(client, "--json").answer[0]
     assert outcome["way"] == "files"
     assert outcome["problems"]
     assert not machine.data(client).exists()
-    assert any(b"telex" in content for name, content in machine.files().items() if ".local" not in name)
+    files = {name: content for name, content in machine.files().items() if ".local" not in name}
+    assert any(b"telex" in content for content in files.values())
+    assert not any(str(machine.data(client)).encode() in content for content in files.values())
     assert machine.init(client, "--uninstall").code == 0
     assert machine.files() == before
 

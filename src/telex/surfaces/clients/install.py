@@ -331,14 +331,26 @@ class Installation(NamedTuple):
             self._keep_registry(client, is_registered)
             _apply_all(edits)
             failure = self._run_all(ran, installer.is_interactive)
+            if failure is not None and is_registered:
+                return Outcome(client, "nothing", ran, tuple(edits), problems=(failure,))
             if failure is not None:
-                _clear_folder(folder)
+                self._undo(client, folder)
                 return self._by_files(client, f"{failure}; its files are edited instead")
         merged = [plan_merge(path, wanted) for path, wanted in entries.items()]
         if not self.is_dry:
             _apply_all(merged)
         way = "plugin" if is_market else "extension"
         return Outcome(client, way, ran, (*edits, *merged), self._steps(client))
+
+    def _undo(self, client: str, folder: str) -> None:
+        """Remove what an installer has done before it failed."""
+        if shutil.which(client, path=self.places.environ.get("PATH")) is not None:
+            for words in INSTALLERS[client].uninstall:
+                self._run_all((_command(client, words, folder),), False)
+        registry = _registry_file(client, self.places)
+        if registry is not None:
+            apply(plan_unmerge(registry, (folder,)))
+        _clear_folder(folder)
 
     def _keep_registry(self, client: str, is_registered: bool) -> None:
         """Make a backup of the file that the client's installer is going to rewrite."""
