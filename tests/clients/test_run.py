@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,10 +48,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Programs in place of claude and gemini that write down how they were started."""
+    """Programs in place of claude, codex and gemini that write down how they were started."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, then in (("claude", ""), ("gemini", "input()")):
+    for name, then in (("claude", ""), ("codex", ""), ("gemini", "input()")):
         program = folder / name
         program.write_text(SHOW.format(python=sys.executable, then=then))
         program.chmod(0o755)
@@ -90,6 +91,15 @@ def test_a_client_without_a_name_is_started_with_that_of_the_shell_or_none(proje
     assert shown(clients, "bob")["TELEX_AGENT"] == "bob"
 
 
+@proves("run/codex")
+def test_codex_gets_the_name_by_an_override_too(project: Path, clients: Path) -> None:
+    assert process("run", "codex", "--as", 'q"a', "--", "hello").code == 0
+    override, value = shown(clients, 'q"a')["args"][:2]
+    assert override == "-c"
+    assert tomllib.loads(value) == {"shell_environment_policy": {"set": {"TELEX_AGENT": 'q"a'}}}
+    assert shown(clients, 'q"a')["args"][2:] == ["hello"]
+
+
 @proves("run/client")
 def test_a_store_that_is_given_is_that_of_the_client(project: Path, clients: Path, tmp_path: Path) -> None:
     assert process("run", "claude", "--as", "ada", "--store", str(tmp_path / "other.db")).code == 0
@@ -99,7 +109,7 @@ def test_a_store_that_is_given_is_that_of_the_client(project: Path, clients: Pat
 @proves("run/unknown")
 def test_what_cannot_be_started_is_said(project: Path, clients: Path, run: Run) -> None:
     assert run("run", "clod").code == 64
-    assert run("run", "codex").code == 3
+    assert run("run", "qwen").code == 3
     assert run("run", "claude", "--role", "qa").code == 64
     assert run("run", "claude", "--as", "a:b").code == 2
     (project / "telex.toml").write_text('[team.members.lead]\nrole = "lead"\n')

@@ -25,7 +25,16 @@ from telex.model.message import WAKING
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions, wakes
 from telex.surfaces.clients.sessions import BUSY, IDLE, Session
-from telex.surfaces.clients.wakes import CLAUDE_SOCKET, CODEX_SOCKET, TMUX_KEYS, WakeError, Waker, WakeText, Way
+from telex.surfaces.clients.wakes import (
+    CLAUDE_SOCKET,
+    CODEX_QUEUE,
+    CODEX_SOCKET,
+    TMUX_KEYS,
+    WakeError,
+    Waker,
+    WakeText,
+    Way,
+)
 from tests.bus.bus_team import QUICK
 from tests.proofs import proves
 
@@ -100,6 +109,17 @@ def test_a_wake_advances_the_mark_of_its_session(bus: SyncBus, tmp_path: Path) -
     run_sync(waker(bus, tmp_path, session, recorder.way).look())
     [told] = [one.told for one in sessions.all_sessions(str(tmp_path / "sessions"))]
     assert told == bus.inbox("dev")[0][1].seq
+
+
+@proves("wake/listed")
+def test_a_wake_lists_what_it_counts(bus: SyncBus, tmp_path: Path) -> None:
+    recorder = Recorder()
+    told = bus.send("old", sender="lead", to="dev")
+    session = session_in(tmp_path, told=bus.inbox("dev")[0][1].seq)
+    new = bus.send("new", sender="lead", to="dev")
+    run_sync(waker(bus, tmp_path, session, recorder.way).look())
+    [text] = recorder.texts
+    assert [told.id in "\n".join(text.lines), new.id in "\n".join(text.lines)] == [False, True]
 
 
 @proves("wake/session-told")
@@ -348,6 +368,7 @@ def test_codex_starts_a_turn_in_the_thread_of_the_session(short_path: Path, monk
         ({"thread": {"status": {"type": "idle"}}}, True),
         ({"thread": {"status": {"type": "active", "activeFlags": []}}}, False),
         ({"thread": {"status": None}}, False),
+        ({"thread": {"status": {"type": "notLoaded"}}}, False),
         ([], False),
     ],
 )
@@ -361,6 +382,8 @@ def test_codex_says_whether_its_thread_is_idle(
     assert [CODEX_SOCKET.is_idle(session), CODEX_SOCKET.is_idle(session._replace(state=IDLE))] == [False, True]
     with serving(path, codex):
         assert CODEX_SOCKET.is_idle(session) is idle
+        if "notLoaded" in str(result):  # it is elsewhere, in the state that hooks have written
+            assert CODEX_SOCKET.is_idle(session._replace(state=IDLE))
     assert codex.requests[-1]["params"] == {"threadId": "thread-1"}
 
 
@@ -417,6 +440,26 @@ def pane_with(tmux: Callable[..., str], *command: str) -> tuple[str, int]:
     tmux("new-session", "-d", "-s", "team", "-x", "200", "-y", "20", *command)
     pane, pid = tmux("list-panes", "-t", "team", "-F", "#{pane_id} #{pane_pid}").split()
     return pane, int(pid)
+
+
+@proves("wake/codex-queue")
+def test_codex_queues_a_prompt_for_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "codex"
+    program.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" > "$0.args"\ncase "$2" in *dead*) echo no thread >&2; exit 1;; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    session = Session("codex", "0199a213-81c0-7800-8aa1-bbab2a035a53", "dev")
+    assert CODEX_QUEUE.fits(session)
+    CODEX_QUEUE.deliver(session, TEXT)
+    lines = (tmp_path / "codex.args").read_text().splitlines()
+    assert lines == ["queue", f"--thread={session.id}", f"--message={TEXT.lines[0]}", *TEXT.lines[1:]]
+    with pytest.raises(WakeError, match="no thread"):
+        CODEX_QUEUE.deliver(session._replace(id="dead" * 8), TEXT)
+    for wrong in ("--resume", "mcp-12", "", "0199a213-81c0-7800-8aa1-bbab2a035a53\n"):
+        assert not CODEX_QUEUE.fits(session._replace(id=wrong))
+    assert not CODEX_QUEUE.fits(session._replace(client="claude"))
 
 
 @proves("wake/tmux-keys")

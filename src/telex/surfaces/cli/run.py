@@ -35,6 +35,7 @@ from telex.surfaces.clients.run import (
     AgentSpec,
     TeamFileError,
     TeamSpec,
+    client_words,
     environment_of,
     executable_of,
     read_team,
@@ -199,7 +200,7 @@ def run_command(client: str, args: tuple[str, ...], name: str | None, role: str 
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execve(program, [CLIENTS[client].executable, *args], environment)
+        os.execve(program, [CLIENTS[client].executable, *client_words(client, name), *args], environment)
     except OSError as error:
         raise CommandError(f"cannot start {shown(program)}: {error.strerror}", FAILED) from error
 

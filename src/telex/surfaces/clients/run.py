@@ -59,6 +59,19 @@ def environment_of(environ: Mapping[str, str], name: str | None, role: str | Non
     return kept | {key: value for key, value in own.items() if value}
 
 
+def client_words(client: str, name: str | None) -> list[str]:
+    """Options of the client before those that were given.
+
+    All sessions of Codex share a daemon with the environment of the first one, unless a session has an override. This
+    one also gives the name to the commands that Codex runs.
+    """
+    if client != "codex" or not name:
+        return []
+    from telex.surfaces.clients.json_text import dump  # a JSON string is a TOML string
+
+    return ["-c", f"shell_environment_policy.set.{AGENT}={dump(name)}"]
+
+
 def run_words(agent: AgentSpec) -> list[str]:
     """Arguments of `telex` that start the agent."""
     role = ["--role", agent.role] if agent.role else []

@@ -6,6 +6,7 @@ is delivered (`Bus.wake`); nothing here leases a message.
 
 import math
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -32,6 +33,7 @@ SETTLE_SECONDS = 0.2  # a reader that waits takes a new message first: no wake b
 RETRY_SECONDS = 10.0  # after an error of the store or hub
 STALE_SECONDS = 300.0  # a busy session without an event for so long may have no hooks
 PANE_FACTS = "#{pane_pid} #{pane_dead} #{pane_in_mode} #{pane_current_command}"
+CODEX_THREAD = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{15,63}\Z")
 NEWS = ("accepted", "request-repeated", "retried", "returned", "lease-expired", "nacked")  # kinds that fill an inbox
 
 
@@ -119,7 +121,9 @@ def is_codex_idle(session: Session) -> bool:
         return session.state == sessions.IDLE
     thread = answer.get("thread") if isinstance(answer, dict) else None
     status = thread.get("status") if isinstance(thread, dict) else None
-    return isinstance(status, dict) and status.get("type") == "idle"
+    kind = status.get("type") if isinstance(status, dict) else None
+    # A session that was started with an option -c has no daemon: its thread is not loaded there.
+    return session.state == sessions.IDLE if kind == "notLoaded" else kind == "idle"
 
 
 def _ask_codex(method: str, params: dict[str, Any]) -> Any:
@@ -132,6 +136,16 @@ def _ask_codex(method: str, params: dict[str, Any]) -> Any:
             return control.request(method, params)
     except OSError as error:
         raise WakeError(f"Codex's control socket: {error.strerror or error}") from error
+
+
+def is_codex_thread(session: Session) -> bool:
+    return session.client == "codex" and CODEX_THREAD.match(session.id) is not None
+
+
+def codex_queue(session: Session, text: WakeText) -> None:
+    """The command `codex queue`: the text is the next prompt of a session, also of one that has no daemon. A busy
+    session takes it at the end of its turn."""
+    _run_program("codex", "queue", f"--thread={session.id}", "--message=" + "\n".join(text.lines))
 
 
 def tmux_keys(session: Session, text: WakeText) -> None:
@@ -174,18 +188,24 @@ def _parent(pid: int) -> int:
 
 
 def _tmux(session: Session, *words: str) -> str:
+    server = (session.tmux or "").split(",")[0]
+    return _run_program("tmux", *(["-S", server] if server else []), *words)
+
+
+def _run_program(*command: str) -> str:
     import subprocess
 
-    server = (session.tmux or "").split(",")[0]
-    command = ["tmux", *(["-S", server] if server else []), *words]
+    program = command[0]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=WAY_SECONDS, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAY_SECONDS, check=False
+        )
     except FileNotFoundError as error:
-        raise WakeError("tmux is not installed") from error
+        raise WakeError(f"{program} is not installed") from error
     except subprocess.TimeoutExpired as error:
-        raise WakeError("tmux does not answer") from error
+        raise WakeError(f"{program} does not answer") from error
     if done.returncode:
-        raise WakeError(f"tmux: {done.stderr.strip()[:200]}")
+        raise WakeError(f"{program}: {done.stderr.strip()[:200]}")
     return done.stdout
 
 
@@ -197,8 +217,10 @@ CODEX_SOCKET = Way(
     needs_idle=True,
     is_idle=is_codex_idle,
 )
-TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane), tmux_keys, needs_idle=True)
-WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, TMUX_KEYS)  # the best first
+CODEX_QUEUE = Way("codex-queue", is_codex_thread, codex_queue)
+# The plugin of opencode wakes its session, and knows the ids of the messages.
+TMUX_KEYS = Way("tmux-keys", lambda session: bool(session.pane) and session.client != "opencode", tmux_keys, True)
+WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, CODEX_QUEUE, TMUX_KEYS)  # the best first
 
 
 # --- waker ------------------------------------------------------------------------------------------------------------
@@ -337,8 +359,10 @@ class Waker:
 
     async def _text(self, agent: str, wake: "Wake") -> WakeText:
         waiting = await self._bus.inbox(agent, limit=100)
-        messages = [message for delivery, message in waiting if delivery.state == "stored"]
-        return wake_text(agent, wake.unread, [message for message in messages if message.seq <= wake.newest])
+        stored = {message.seq: message for delivery, message in waiting if delivery.state == "stored"}
+        # Those that the session was not told of are the newest.
+        unread = set(sorted(seq for seq in stored if seq <= wake.newest)[-wake.unread :])
+        return wake_text(agent, wake.unread, [message for seq, message in stored.items() if seq in unread])
 
     async def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
         """The ways into the session as it is now."""
