@@ -76,19 +76,21 @@ conformance: $(READY) $(CONFORMANCE_READY) ## the official MCP conformance suite
 	$(call part,MCP conformance)
 	@$(pytest) -q tests/mcp/test_mcp_conformance.py
 
-# Six coding tools from npm, 1.7 GB in CLIENTS; NEWEST=1 takes the newest versions. LAB_ARGS="--client codex --keep" is for one.
+# Six coding tools from npm, 1.7 GB in CLIENTS; NEWEST=1 takes the newest versions. LAB_ARGS="--client codex --keep": one.
 CLIENTS ?= .cache/clients
 LAB := $(BIN)/python -m tests.clients.lab
 
-clients: $(READY) ## real coding tools with a scripted model: a table of what works, in docs/clients; needs npm and tmux
+clients: $(READY) ## real coding tools with a scripted model: what works, in docs/clients; needs npm and tmux
 	@command -v tmux >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y tmux >/dev/null 2>&1; } || \
 		{ printf 'tmux is missing\n'; exit 1; }
 	$(call part,coding tools)
 	@$(LAB) --programs $(CLIENTS) $(if $(NEWEST),--newest) $(or $(LAB_ARGS),--page docs/clients/README.md)
+ifndef LAB_ARGS
 	$(call part,two coding tools in a conversation)
-	@$(if $(LAB_ARGS),true,$(LAB).conversation --programs $(CLIENTS) --page docs/clients/two-agents.md)
+	@$(LAB).conversation --programs $(CLIENTS) --page docs/clients/two-agents.md
 	$(call part,cost of hooks)
-	@$(if $(LAB_ARGS),true,$(LAB).turn_cost --programs $(CLIENTS) --page docs/clients/README.md)
+	@$(LAB).turn_cost --programs $(CLIENTS) --page docs/clients/README.md
+endif
 
 bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench.peers

@@ -89,7 +89,7 @@ def dev_steps(project: Path) -> list[Step]:
     def write(path: str) -> ModelReply:
         return ModelReply(calls=(ToolCall("apply_patch", patch=patch(str(project / path), "done = True\n")),))
 
-    incomplete = {key: value for key, value in UPDATE.items() if key != "confidence"}
+    incomplete = {key: value for key, value in UPDATE.items() if key not in ("id", "confidence")}
     return [
         say("I am dev. I wait for work."),
         *take(),
@@ -136,8 +136,9 @@ def record(run: LabRun) -> tuple[bool, str]:
     parts |= {f"pane of {name}": PEER_NOTE.sub(r"\1 …", screen) for name, screen in panes.items()}
     text = "\n".join(f"=== {title}\n{compact(part)}\n" for title, part in parts.items())
     text = text.replace(str(lead.lab.project), "~/project").replace(str(lead.lab.home), "~")
-    is_complete = is_done and all(lead.state(message_id) == "acked" for message_id in MESSAGES)
-    return is_complete, text
+    states = {message_id: lead.state(message_id) for message_id in MESSAGES}
+    is_complete = is_done and all(state == "acked" for state in states.values())
+    return is_complete, text if is_complete else f"{text}\nnot complete: {states}"
 
 
 def wakes_of(room: ClientRoom) -> str:

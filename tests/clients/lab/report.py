@@ -17,7 +17,7 @@ SIZES = {  # check whose detail is a size -> heading, with the limit that Telex 
     "wait": "wait, one message (150)",
     "inbox": "inbox, one line",
 }
-_TABLE = "<!-- lab: {0} -->\n{1}\n<!-- end of lab: {0} -->"
+_TABLE = "<!-- lab: {0} -->\n{1}<!-- end of lab: {0} -->"
 
 
 def rows(cells: list[list[str]]) -> str:
@@ -64,5 +64,5 @@ def write_tables(page: Path, tables: Mapping[str, str]) -> None:
         pattern = re.compile(_TABLE.format(re.escape(name), ".*?"), re.DOTALL)
         if not pattern.search(text):
             raise ValueError(f"{page}: no marks for the table {name}")
-        text = pattern.sub(lambda _: _TABLE.format(name, table), text)  # noqa: B023
+        text = pattern.sub(lambda _: _TABLE.format(name, f"{table}\n"), text)  # noqa: B023
     page.write_text(text)
