@@ -63,7 +63,7 @@ class TestSqliteInGroups(TestSqlite):
 # --- tests of the tests ----------------------------------------------------------------------------------------------
 
 
-SHOW_LATE = {"lossy", "false-duplicate"}  # after twenty messages, which takes a simulation
+SHOW_LATE = {"lossy", "false-duplicate", "two-wakes", "late-wakes"}  # it takes a simulation
 
 
 class NotATest(StoreContract):

@@ -55,7 +55,9 @@ else:
     def _constructor(cls):
         fields = ", ".join(cls._fields)
         scope = {"__builtins__": {}, "__name__": f"namedtuple_{cls.__name__}", "_new": tuple.__new__}
-        made = eval(f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))", scope)
+        source = f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))"
+        # Compiled first: an interrupt inside an evaluated text would end Python by SIGINT, though `main` handles it.
+        made = eval(compile(source, "<fields>", "eval"), scope)
         made.__name__ = "__new__"
         made.__qualname__ = f"{cls.__qualname__}.__new__"
         made.__defaults__ = tuple(cls._field_defaults.values())

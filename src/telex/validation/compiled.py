@@ -291,7 +291,8 @@ def lane_of(
         "return (passed, m) if i.isascii() or i.isprintable() else None",
     ]
     text = "".join(f"    {line}\n" for line in lines)
-    exec(f"def made(raw, UNSET=UNSET, decode=decode, len=len, type=type):\n{text}", names)  # local names are fastest
+    source = f"def made(raw, UNSET=UNSET, decode=decode, len=len, type=type):\n{text}"  # local names are fastest
+    exec(compile(source, "<validator>", "exec"), names)
     lane: Lane = names["made"]
     return lane
 
