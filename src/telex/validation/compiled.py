@@ -291,8 +291,8 @@ def lane_of(
         "return (passed, m) if i.isascii() or i.isprintable() else None",
     ]
     text = "".join(f"    {line}\n" for line in lines)
-    source = f"def made(raw, UNSET=UNSET, decode=decode, len=len, type=type):\n{text}"  # local names are fastest
-    exec(compile(source, "<validator>", "exec"), names)
+    function = f"def made(raw, UNSET=UNSET, decode=decode, len=len, type=type):\n{text}"  # local names are fastest
+    exec(compile(function, "<validator>", "exec"), names)
     lane: Lane = names["made"]
     return lane
 
