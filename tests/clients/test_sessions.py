@@ -1,6 +1,7 @@
 """Sessions of coding tools: names, files, processes."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -154,6 +155,28 @@ def test_bindings_are_private_and_links_and_foreign_files_are_not_read(folder: s
 
 
 @proves("sessions/private")
+@pytest.mark.parametrize("place", [{}, {"place": 1}, {"place": None}])
+def test_a_file_that_came_with_a_repository_is_not_read(folder: str, place: dict[str, object]) -> None:
+    os.mkdir(folder, 0o700)
+    file = Path(folder) / "claude-a.json"
+    session = Session("claude", "a", "dev", pid=1, started_at=9e9, socket="/tmp/other.sock")
+    file.write_text(dump(session._asdict() | place))
+    file.chmod(0o600)  # a clone under umask 077, or an archive
+    assert sessions.all_sessions(folder) == []
+    assert bound(folder, "b", "dev").agent == "dev"
+
+
+@proves("sessions/private")
+def test_a_session_folder_that_was_copied_is_not_read(folder: str, tmp_path: Path) -> None:
+    bound(folder, "a", "dev")
+    there = tmp_path / "copy" / "sessions"
+    shutil.copytree(folder, there)
+    assert sessions.all_sessions(str(there)) == []
+    os.rename(folder, tmp_path / "moved")
+    assert [session.agent for session in sessions.all_sessions(str(tmp_path / "moved"))] == ["dev"]
+
+
+@proves("sessions/private")
 def test_a_folder_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, folder: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -184,7 +207,7 @@ def test_a_folder_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, fol
 def test_a_damaged_file_is_no_binding(folder: str, text: str) -> None:
     bound(folder, "a")
     [file] = Path(folder).iterdir()
-    file.write_text(text)
+    file.write_text(text.replace("{", f'{{"place":{Path(folder).stat().st_ino},', 1))
     assert sessions.load(folder, "claude", "a") is None
     bound(folder, "b")
     assert bound(folder, "a").agent == "claude-2"

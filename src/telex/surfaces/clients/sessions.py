@@ -1,7 +1,8 @@
 """Sessions of clients: which agent each one is, its process, its state and what it has been told.
 
 A binding is a file in the folder `sessions` beside the store, private to its owner, replaced by rename and never opened
-through a symbolic link. Hooks read it for every tool call, so this module imports nothing else at the start.
+through a symbolic link. One that came with a repository or an archive is not read. Hooks read it for every tool call,
+so this module imports nothing else at the start.
 """
 
 import os
@@ -35,6 +36,7 @@ KEPT_SECONDS = 7 * 86_400  # an ended session's file, for its name
 UNSEEN_SECONDS = 3_600  # a session whose process is unknown is live for so long after its last event
 _ID_CHARACTERS_MAX = 100
 _PROVISIONAL = "mcp-"
+_PLACE = "place"  # in a file: the inode of its folder, which nobody can know before the folder exists
 _CLOCK_SECONDS = 2.0  # the start of a process is known in ticks since a boot time in whole seconds
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "telex"})
@@ -195,20 +197,20 @@ def _read(folder: int, name: str) -> Session | None:
         return None
     try:
         status = os.fstat(descriptor)
-        # Git stores no private files: one that others may read was not written here.
+        # Not written here: a file that others may read, and one that names another folder, as in a clone or an archive.
         if status.st_mode & 0o170077 != 0o100000 or status.st_uid != os.geteuid():
             return None
-        raw = os.read(descriptor, FILE_BYTES_MAX)
-        return _session(parse(raw.decode("utf-8")))
+        tree = parse(os.read(descriptor, FILE_BYTES_MAX).decode("utf-8"))
+        return _session(tree) if isinstance(tree, dict) and tree.get(_PLACE) == os.fstat(folder).st_ino else None
     except (OSError, ValueError):
         return None
     finally:
         os.close(descriptor)
 
 
-def _session(tree: "Any") -> Session | None:
+def _session(tree: "dict[str, Any]") -> Session | None:
     """The binding of a JSON object; None: a field is missing or has a wrong type."""
-    if not isinstance(tree, dict) or not {"client", "id", "agent"} <= tree.keys():
+    if not {"client", "id", "agent"} <= tree.keys():
         return None
     known = {name: value for name, value in tree.items() if name in Session._fields}
     for name, value in known.items():
@@ -227,7 +229,9 @@ def _write(folder: int, session: Session) -> None:
     descriptor = os.open(draft, flags, 0o600, dir_fd=folder)
     try:
         os.fchmod(descriptor, 0o600)
-        os.write(descriptor, dump(session._asdict()).encode("ascii"))
+        left = dump(session._asdict() | {_PLACE: os.fstat(folder).st_ino}).encode("ascii")
+        while left:  # a write to a full disk may be short before it fails
+            left = left[os.write(descriptor, left) :]
     finally:
         os.close(descriptor)
     os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
