@@ -78,6 +78,7 @@ class Origin(NamedTuple):
     socket_token: str | None = None
     pane: str | None = None
     tmux: str | None = None
+    is_named_by_token: bool = False  # it is `wanted`, whoever else is
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -369,7 +370,9 @@ def bind(
             known = provisional._replace(id=session_id)
         session = known if known is not None else Session(client, session_id, "", started_at=now)
         wanted = _normalised(origin.wanted) or session.wanted
-        if known is None or known.wanted != wanted or _is_taken(known.agent, others):
+        if origin.is_named_by_token:
+            session = session._replace(agent=wanted, wanted=wanted)
+        elif known is None or known.wanted != wanted or _is_taken(known.agent, others):
             session = session._replace(agent=_name_for(session, wanted, origin.pid, others, is_member), wanted=wanted)
         bound = _refreshed(session, origin, now)
         _write(descriptor, bound)
@@ -395,7 +398,11 @@ def is_provisional(session: Session) -> bool:
 def _refreshed(session: Session, origin: Origin, now: float) -> Session:
     """The session with the fields that its origin knows. A session that was resumed has another process."""
     is_other = origin.pid not in (0, session.pid) or session.state == ENDED
-    known = {name: value for name, value in origin._asdict().items() if value and name != "wanted"}
+    known = {
+        name: value
+        for name, value in origin._asdict().items()
+        if value and name in Session._fields and name != "wanted"
+    }
     return session._replace(
         **known,
         seen_at=now,
