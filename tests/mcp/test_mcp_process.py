@@ -14,6 +14,7 @@ import pytest
 
 from telex.connection import connect
 from telex.surfaces.cli.main import main
+from telex.surfaces.mcp.stdio import LINE_BYTES_MAX
 from tests.mcp.mcp_kit import NEW, OLD, TELEX, anyio_backend, at_hand, bare_environment, on_stdio
 from tests.proofs import proves
 from tests.surfaces.surfaces_kit import Time, running_hub
@@ -152,6 +153,24 @@ def test_it_ends_when_stdin_does_though_somebody_waits(tmp_path: Path) -> None:
         assert server.ask("ping")["id"] == 1
         _, err, code = server.end()
     assert (err, code) == ("", 0)
+
+
+@proves("mcp/process/stdin-ends")
+def test_it_ends_at_once_without_a_stdin(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", TELEX, "mcp", "--as", "dev"]
+    ran = subprocess.run(
+        command, capture_output=True, cwd=tmp_path, env=bare_environment(), timeout=SECONDS_MAX, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+@proves("mcp/process/line")
+def test_a_line_without_end_is_dropped_and_the_next_one_answered(tmp_path: Path) -> None:
+    with piped(tmp_path, "--as", "dev") as server:
+        server.begin()
+        server.tell("ping", 5, padding="x" * LINE_BYTES_MAX)
+        server.tell("ping", 6, padding="x" * 1_000_000)
+        assert server.hear()["id"] == 6
 
 
 @proves("mcp/process/logging")
