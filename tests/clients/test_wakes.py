@@ -442,6 +442,23 @@ def test_nothing_is_typed_where_the_client_has_gone(tmux: Callable[..., str], sh
 
 
 @proves("wake/tmux-keys")
+def test_nothing_is_typed_into_a_pane_of_another_session_of_the_client(
+    tmux: Callable[..., str], short_path: Path
+) -> None:
+    client = short_path / "gemini"
+    shutil.copy("/bin/cat", client)
+    pane, pid = pane_with(tmux, str(client), "-")
+    until = time.monotonic() + 20.0
+    while tmux("display-message", "-p", "-t", pane, "#{pane_current_command}") != "gemini" and time.monotonic() < until:
+        time.sleep(0.05)
+    session = Session("gemini", "s-1", "dev", pid=os.getpid(), pane=pane, tmux=f"{short_path / 'tmux.sock'},1,0")
+    with pytest.raises(WakeError):
+        TMUX_KEYS.deliver(session, TEXT)
+    assert tmux("capture-pane", "-p", "-t", pane) == ""
+    TMUX_KEYS.deliver(session._replace(pid=pid), TEXT)
+
+
+@proves("wake/tmux-keys")
 def test_nothing_is_typed_in_copy_mode(tmux: Callable[..., str], short_path: Path) -> None:
     pane, pid = pane_with(tmux, "cat")
     tmux("copy-mode", "-t", pane)

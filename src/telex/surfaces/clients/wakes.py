@@ -144,7 +144,9 @@ def tmux_keys(session: Session, text: WakeText) -> None:
         raise WakeError(f"nothing runs in tmux pane {pane}")
     if facts[2] != "0":
         raise WakeError(f"tmux pane {pane} is in copy mode")
-    if facts[3] != CLIENTS[session.client].executable and not _is_inside(session.pid, int(facts[0])):
+    # Another session of the same client may run in a pane with this number, after a restart of tmux for example.
+    is_there = _is_inside(session.pid, int(facts[0])) if session.pid else facts[3] == CLIENTS[session.client].executable
+    if not is_there:
         raise WakeError(f"the session does not run in tmux pane {pane} any more")
     _tmux(session, "send-keys", "-t", pane, "-l", "--", text.keys)
     time.sleep(KEYS_APART_SECONDS)
