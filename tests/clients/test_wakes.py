@@ -111,6 +111,27 @@ def test_a_session_that_a_hook_has_told_is_not_woken(bus: SyncBus, tmp_path: Pat
     assert (recorder.texts, recorded(bus)) == ([], [])
 
 
+@proves("wake/session-told")
+def test_a_wake_lists_only_what_the_session_was_not_told_of(bus: SyncBus, tmp_path: Path) -> None:
+    recorder, old = Recorder(), bus.send("old", sender="lead", to="dev")
+    session = session_in(tmp_path, told=bus.inbox("dev")[0][1].seq)
+    new = bus.send("new", sender="lead", to="dev")
+    run_sync(waker(bus, tmp_path, session, recorder.way).look())
+    [text] = recorder.texts
+    assert [id_ in "\n".join(text.lines) for id_ in (old.id, new.id)] == [False, True]
+
+
+@proves("wake/clock")
+def test_a_waker_whose_clock_was_set_back_delivers(tmp_path: Path) -> None:
+    settings = QUICK._replace(limits=QUICK.limits._replace(wake_grace_seconds=0.0))
+    session, recorder = session_in(tmp_path), Recorder()
+    with connect(tmp_path / "telex.db", settings=settings) as bus:
+        bus.send("first", sender="lead", to="dev")
+        own = waker(bus, tmp_path, session, recorder.way, now=lambda: time.time() - 7_200.0)
+        run_sync(own.look())
+    assert len(recorder.texts) == 1
+
+
 @proves("wake/session-busy")
 def test_a_busy_session_is_woken_when_it_is_idle_again(bus: SyncBus, tmp_path: Path) -> None:
     session, recorder = session_in(tmp_path, state=BUSY), Recorder()
