@@ -104,6 +104,30 @@ def test_a_later_process_with_the_same_number_is_not_its_process() -> None:
     assert not sessions.is_live(Session("claude", "a", "dev", os.getpid(), started_at=NOW - 86_400))
 
 
+@proves("sessions/process")
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the start of a process is known on Linux only")
+def test_a_clock_that_is_set_ends_no_session(folder: str) -> None:
+    session = bound(folder, "a")
+    assert sessions.is_live(session._replace(started_at=NOW - 86_400))
+    assert not sessions.is_live(session._replace(began="1"))
+    sessions.save(folder, session._replace(began="1"))  # resumed in a process with the same number
+    assert sessions.is_live(bound(folder, "a"))
+
+
+@proves("sessions/names")
+@pytest.mark.parametrize("id_", ["mcp-{}", "pid-{}"])
+def test_a_session_with_the_process_number_of_an_earlier_one_has_neither_its_name_nor_its_role(
+    folder: str, id_: str
+) -> None:
+    id_ = id_.format(os.getpid())
+    origin = Origin(pid=os.getpid(), wanted="human", role="human")
+    assert sessions.bind(folder, "claude", id_, now=NOW, origin=origin).role == "human"
+    assert bound(folder, id_).agent == "human"  # the same session
+    sessions.end(folder, "claude", id_, NOW)
+    later = bound(folder, id_)
+    assert (later.agent, later.role) == ("claude-1", None)
+
+
 def test_a_session_of_an_unknown_process_is_live_while_it_is_seen(folder: str) -> None:
     session = bound(folder, "a", pid=0)
     assert sessions.is_live(session)

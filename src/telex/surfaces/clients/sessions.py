@@ -36,6 +36,7 @@ KEPT_SECONDS = 7 * 86_400  # an ended session's file, for its name
 UNSEEN_SECONDS = 3_600  # a session whose process is unknown is live for so long after its last event
 _ID_CHARACTERS_MAX = 100
 _PROVISIONAL = "mcp-"
+_BY_PROCESS = (_PROVISIONAL, "pid-")  # ids that are numbers of processes
 _PLACE = "place"  # in a file: the inode of its folder, which nobody can know before the folder exists
 _CLOCK_SECONDS = 2.0  # the start of a process is known in ticks since a boot time in whole seconds
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
@@ -65,6 +66,7 @@ class Session(NamedTuple):
     stamp: str = ""  # state of the store's files when there was nothing new in it for this session
     unguarded: str = ""  # state of store and settings in which no contract covered this agent
     renew_at: float = 0.0  # when a lease of this agent has to be renewed; 0: it holds none
+    began: str = ""  # start of the process in ticks since the boot; empty: unknown
 
 
 class Origin(NamedTuple):
@@ -268,6 +270,9 @@ def is_live(session: Session) -> bool:
         return session.seen_at > time() - UNSEEN_SECONDS
     if not is_process(session.pid):
         return False
+    if session.began:  # no clock that is set changes it
+        status = _process_status(session.pid)
+        return status is None or status[2] == session.began
     began = _began_at(session.pid)
     return began is None or began <= session.started_at + _CLOCK_SECONDS
 
@@ -363,6 +368,8 @@ def bind(
     with _LockedFolder(folder) as descriptor:
         others = _all(descriptor)
         known = next((one for one in others if (one.client, one.id) == (client, session_id)), None)
+        if known is not None and known.id.startswith(_BY_PROCESS) and not is_live(known):
+            known = None  # an earlier session: process numbers are used again, in a container at each start
         others = [one for one in others if one is not known]
         if known is None and (provisional := _provisional(others, client, origin)) is not None:
             others.remove(provisional)
@@ -397,7 +404,10 @@ def is_provisional(session: Session) -> bool:
 
 def _refreshed(session: Session, origin: Origin, now: float) -> Session:
     """The session with the fields that its origin knows. A session that was resumed has another process."""
-    is_other = origin.pid not in (0, session.pid) or session.state == ENDED
+    pid = origin.pid or session.pid
+    status = _process_status(pid) if pid else None
+    began = status[2] if status is not None else ""
+    is_other = pid != session.pid or began != session.began or session.state == ENDED
     known = {
         name: value
         for name, value in origin._asdict().items()
@@ -409,6 +419,7 @@ def _refreshed(session: Session, origin: Origin, now: float) -> Session:
         started_at=now if is_other else session.started_at,
         state=IDLE if session.state == ENDED else session.state,
         stamp="" if is_other else session.stamp,
+        began=began,
     )
 
 
@@ -451,7 +462,7 @@ def bind_subagent(folder: str, session: Session, agent_id: str, agent_type: str,
     if known is not None and known.agent == agent and known.state != ENDED:
         return known
     bound = Session(session.client, own_id, agent, parent=session.id, wanted=agent)._replace(
-        pid=session.pid, started_at=now, seen_at=now, cwd=session.cwd
+        pid=session.pid, began=session.began, started_at=now, seen_at=now, cwd=session.cwd
     )
     save(folder, bound)
     return bound
