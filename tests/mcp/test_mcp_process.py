@@ -310,6 +310,20 @@ async def test_a_store_that_is_away_is_told_and_the_next_call_tries_again(tmp_pa
         assert not (await dev.send(message="It is red.", to="lead")).wrong
 
 
+@proves("mcp/world/store-away")
+async def test_a_store_that_is_deleted_or_replaced_is_opened_again(tmp_path: Path) -> None:
+    async with on_stdio(tmp_path, NEW) as meet:
+        dev = await meet("dev")
+        assert not (await dev.send(message="It is red.", to="dev")).wrong
+        (tmp_path / ".telex").rename(tmp_path / "moved")
+        assert (await dev.inbox()).tree["messages"] == []
+        assert not (await dev.send(message="It is green.", to="dev")).wrong
+        assert ["green" in one["line"] for one in (await dev.inbox()).tree["messages"]] == [True]
+        (tmp_path / ".telex").rename(tmp_path / "other")
+        (tmp_path / "moved").rename(tmp_path / ".telex")
+        assert ["red" in one["line"] for one in (await dev.inbox()).tree["messages"]] == [True]
+
+
 @proves("mcp/world/settings-wrong")
 async def test_settings_that_are_wrong_are_told_and_can_be_fixed(tmp_path: Path) -> None:
     settings = tmp_path / "telex.toml"
