@@ -324,6 +324,17 @@ async def test_a_store_that_is_deleted_or_replaced_is_opened_again(tmp_path: Pat
         assert ["red" in one["line"] for one in (await dev.inbox()).tree["messages"]] == [True]
 
 
+@proves("mcp/world/store-away")
+async def test_a_working_directory_that_is_deleted_is_told(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    async with on_stdio(tmp_path / "tree", NEW) as meet:
+        dev = await meet("dev")
+        assert not (await dev.inbox()).wrong
+        (tmp_path / "tree").rmdir()
+        for said in (await dev.inbox(), await dev.send(message="It is red.", to="lead")):
+            assert (said.wrong, said.tree["code"]) == (True, "store-unavailable")
+
+
 @proves("mcp/world/settings-wrong")
 async def test_settings_that_are_wrong_are_told_and_can_be_fixed(tmp_path: Path) -> None:
     settings = tmp_path / "telex.toml"

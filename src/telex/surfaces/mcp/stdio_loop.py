@@ -31,6 +31,8 @@ UNKNOWN_PROJECT = (
     " --store PATH."
 )
 
+DELETED_FOLDER = "the folder in which telex mcp was started was deleted: start the client in another one."
+
 
 def run(connection: StdioConnection, lines: list[bytes], *, structured: bool) -> None:
     """Serve until stdin ends; `lines` were read already."""
@@ -120,6 +122,10 @@ class StdioLoop:
     async def _context(self, meta: dict[str, Any], *, makes_store: bool) -> CallContext:
         if not self._connection.is_project_known:
             raise StoreUnavailable(UNKNOWN_PROJECT)
+        try:
+            folder = os.getcwd()
+        except OSError as error:
+            raise StoreUnavailable(DELETED_FOLDER) from error
         bus, settings = await self._lazy.bus(makes_store=makes_store)
         identity = await self._identity(meta)
         session, attended = self._agent.session, self._attended
@@ -133,7 +139,7 @@ class StdioLoop:
                 raise identity
             return identity
 
-        context = CallContext(bus, settings, who, ProjectFiles(os.getcwd()), self._renewal)
+        context = CallContext(bus, settings, who, ProjectFiles(folder), self._renewal)
         return context._replace(notice=self._agent.notice(), sessions=self._agent.folder)
 
     async def _identity(self, meta: dict[str, Any]) -> Identity | NotAMember:
@@ -149,7 +155,7 @@ class StdioLoop:
         """Join the team, so that others can send to this agent before its first call, and wake its session for new
         messages; as soon as there is a store, and again when the session has ended or has another name."""
         while True:
-            with suppress(TelexError):  # calls report it
+            with suppress(TelexError, OSError):  # calls report it
                 identity, session = await self._identity({}), self._agent.session
                 if session is not None and isinstance(identity, Identity) and self._connection.is_project_known:
                     self._attended = session
