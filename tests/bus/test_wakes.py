@@ -192,6 +192,25 @@ def test_a_budget_of_zero_wakes_nobody(open_team: OpenTeam) -> None:
     assert (wake.stage, wake.claimed, wake.deliver_at) == ("due", False, None)
 
 
+@proves("wake/clock")
+def test_a_clock_that_is_set_back_delays_no_wake() -> None:
+    now, later = 1e9, 1e9 + 10 * 86_400.0  # a log of a wrong clock
+    step = WakeStep("lead", now, 12.0, unread=(7,), way="keys")
+    spent = tuple(later + second for second in range(LIMITS.wakes_per_hour_max))
+    for state in (
+        WakeState("due", 5, later),
+        WakeState("due", 5, later, failed="?"),
+        WakeState("due", delivered=spent),
+    ):
+        event = decide(state, step, LIMITS)
+        assert event is not None
+        assert event.kind == "wake-delivered"
+        assert all(at <= now for at in fold(state, event).delivered)
+    event = decide(WakeState("delivered", 5, later, newest=7), step, LIMITS)
+    assert event is not None
+    assert event.kind == "wake-withdrawn"
+
+
 @proves("wake/quiet-hours")
 @pytest.mark.parametrize(
     "begin, end, hour, quiet",

@@ -79,6 +79,24 @@ def test_doctor_reports_what_is_missing_or_there_twice(machine: Machine, monkeyp
     assert all(entry["ok"] for entry in found["entries"])
 
 
+@proves("init/doctor-foreign")
+@pytest.mark.parametrize("path", [".mcp.json", ".codex/config.toml", ".gemini/settings.json", "opencode.json"])
+def test_doctor_runs_no_program_that_a_repository_names(machine: Machine, path: str) -> None:
+    program, trace = machine.project / "telex", machine.project / "trace"
+    write(program, f"#!/bin/sh\ntouch '{trace}'\n")
+    program.chmod(0o755)
+    server: dict[str, Any] = {"command": str(program), "args": ["mcp"]}
+    tree = {"mcpServers": {"telex": server}}
+    if path == "opencode.json":
+        tree = {"mcp": {"telex": {"type": "local", "command": [str(program), "mcp"]}}}
+    toml = f"[mcp_servers.telex]\ncommand = '{program}'\nargs = ['mcp']\n"
+    write(machine.project / path, toml if path.endswith(".toml") else json.dumps(tree))
+    client = {".mcp.json": "claude", "opencode.json": "opencode"}.get(path, path[1:].partition("/")[0])
+    _, found = checks(machine, client)
+    assert any(str(program) in entry["say"] and entry["ok"] is None for entry in found["entries"])
+    assert not trace.exists()
+
+
 @proves("init/doctor")
 def test_doctor_says_who_and_where_one_is(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.surfaces.clients.diagnosis.check_client", lambda *_: [])

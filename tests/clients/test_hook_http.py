@@ -3,15 +3,19 @@
 import asyncio
 import json
 import re
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import telex
 from telex.config import Settings
+from telex.surfaces.clients import sessions
 from telex.surfaces.http.app import Hub
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.hooks import hook_routes
+from telex.surfaces.http.tokens import TokenFile, new_token
 from tests.clients.hook_kit import (
     Hook,
     Project,
@@ -30,10 +34,12 @@ __all__ = ["empty", "filled_store", "hook", "project"]
 CLAUDE = [one for one in recorded() if one.client == "claude"]
 
 
-def post(project: Project, one: Recorded, query: str = "?as=dev", **more: Any) -> Answered:
+def post(
+    project: Project, one: Recorded, query: str = "?as=dev", tokens: TokenFile | None = None, **more: Any
+) -> Answered:
     async def run() -> Answered:
         async with telex.connect(project.store) as bus:
-            app = AuthMiddleware(KNOWN)(Hub(bus, Settings(), hook_routes(str(project.store))))
+            app = AuthMiddleware(KNOWN, tokens)(Hub(bus, Settings(), hook_routes(str(project.store))))
             path, body = f"/hook/{one.client}/{one.event}{query}", project.stdin(one.payload)
             return await ask(app, path, method="POST", body=body, **more)
 
@@ -74,6 +80,46 @@ def test_a_hub_answers_no_hook_of_another_machine(project: Project) -> None:
     project.mail()
     answered = post(project, payload_of("claude/UserPromptSubmit"), peer=STRANGER)
     assert answered.status in (401, 404)
+
+
+@proves("hooks/http-token")
+def test_a_token_is_answered_for_sessions_of_its_agent_only(project: Project, tmp_path: Path) -> None:
+    project.mail("for lead", to="lead", sender="dev")
+    tokens = TokenFile(str(tmp_path / "tokens.json"))
+    token, text = new_token(agent="dev", role="dev", operator=False, now=time.time())
+    tokens.add(token)
+    headers = {"Authorization": f"Bearer {text}"}
+    start = payload_of("claude/SessionStart")
+    post(project, start, "?as=lead")  # a session of lead's
+    theirs = sessions.all_sessions(project.sessions)
+    project.mail("secret", to="lead", sender="dev")
+    for name in ("UserPromptSubmit", "SessionEnd", "Stop", "SessionStart"):
+        answered = post(project, payload_of(f"claude/{name}"), "?as=lead", tokens, headers=headers)
+        assert (answered.status, answered.json) == (200, {}), name
+        assert sessions.all_sessions(project.sessions) == theirs
+    project.mail("for dev")
+    for number in range(2):  # the name of the token, though another live session has it
+        own = start._replace(payload=start.payload | {"session_id": f"own-{number}"})
+        assert "for dev." in post(project, own, "?as=lead", tokens, headers=headers).body.decode()
+
+
+@proves("hooks/http-token")
+def test_a_request_that_a_proxy_passes_on_is_not_of_this_machine(project: Project, tmp_path: Path) -> None:
+    project.mail()
+    tokens = TokenFile(str(tmp_path / "tokens.json"))
+    token, text = new_token(agent="dev", role="dev", operator=False, now=time.time())
+    tokens.add(token)
+    headers = {"Authorization": f"Bearer {text}", "X-Forwarded-For": "203.0.113.9"}
+    one = payload_of("claude/UserPromptSubmit")
+    assert post(project, one, tokens=tokens, headers=headers).status == 404
+
+
+@proves("hooks/http-token")
+def test_a_hook_without_a_session_has_no_answer_at_the_hub(project: Project) -> None:
+    project.mail()
+    one = payload_of("claude/UserPromptSubmit")
+    anonymous = one._replace(payload={name: value for name, value in one.payload.items() if name != "session_id"})
+    assert post(project, anonymous).json == {}
 
 
 @proves("hooks/http")

@@ -211,6 +211,25 @@ def test_each_agent_of_a_team_gets_its_pane(project: Path, clients: Path, tmux: 
     assert run("team", "up").code == 1  # the session is there already
 
 
+@proves("run/team-panes")
+def test_tmux_runs_nothing_that_a_team_file_hides_in_names_folders_and_words(
+    project: Path, clients: Path, tmux: None, run: Run
+) -> None:
+    folder = "#(touch $SHOWN-folder)"
+    (project / folder).mkdir(parents=True)
+    trap = str(clients / "trap")
+    args = json.dumps(["a;", "run-shell", f"touch {trap}-args", ";"])
+    text = f"[agents.'#(touch$IFS{trap}-name)']\nclient = 'claude'\n[agents.b]\nclient = 'claude'\n"
+    (project / "team.toml").write_text(f"{text}folder = '{folder}'\nargs = {args}\nprompt = 'stop;'\n")
+    ran = run("team", "up")
+    assert ran.code == 0, ran.err
+    started = shown(clients, "b")
+    assert (started["args"], started["cwd"]) == ([*json.loads(args), "stop;"], str(project / folder))
+    time.sleep(0.5)  # tmux runs commands in the background
+    assert [file.name for file in clients.glob("trap*")] == []
+    assert not (clients / "shown-folder").exists()
+
+
 # --- watch ------------------------------------------------------------------------------------------------------------
 class Watcher:
     """A process `telex watch`, and the lines that it has printed."""

@@ -1,6 +1,7 @@
 """Sessions of coding tools: names, files, processes."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -103,6 +104,30 @@ def test_a_later_process_with_the_same_number_is_not_its_process() -> None:
     assert not sessions.is_live(Session("claude", "a", "dev", os.getpid(), started_at=NOW - 86_400))
 
 
+@proves("sessions/process")
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the start of a process is known on Linux only")
+def test_a_clock_that_is_set_ends_no_session(folder: str) -> None:
+    session = bound(folder, "a")
+    assert sessions.is_live(session._replace(started_at=NOW - 86_400))
+    assert not sessions.is_live(session._replace(began="1"))
+    sessions.save(folder, session._replace(began="1"))  # resumed in a process with the same number
+    assert sessions.is_live(bound(folder, "a"))
+
+
+@proves("sessions/names")
+@pytest.mark.parametrize("id_", ["mcp-{}", "pid-{}"])
+def test_a_session_with_the_process_number_of_an_earlier_one_has_neither_its_name_nor_its_role(
+    folder: str, id_: str
+) -> None:
+    id_ = id_.format(os.getpid())
+    origin = Origin(pid=os.getpid(), wanted="human", role="human")
+    assert sessions.bind(folder, "claude", id_, now=NOW, origin=origin).role == "human"
+    assert bound(folder, id_).agent == "human"  # the same session
+    sessions.end(folder, "claude", id_, NOW)
+    later = bound(folder, id_)
+    assert (later.agent, later.role) == ("claude-1", None)
+
+
 def test_a_session_of_an_unknown_process_is_live_while_it_is_seen(folder: str) -> None:
     session = bound(folder, "a", pid=0)
     assert sessions.is_live(session)
@@ -154,6 +179,28 @@ def test_bindings_are_private_and_links_and_foreign_files_are_not_read(folder: s
 
 
 @proves("sessions/private")
+@pytest.mark.parametrize("place", [{}, {"place": 1}, {"place": None}])
+def test_a_file_that_came_with_a_repository_is_not_read(folder: str, place: dict[str, object]) -> None:
+    os.mkdir(folder, 0o700)
+    file = Path(folder) / "claude-a.json"
+    session = Session("claude", "a", "dev", pid=1, started_at=9e9, socket="/tmp/other.sock")
+    file.write_text(dump(session._asdict() | place))
+    file.chmod(0o600)  # a clone under umask 077, or an archive
+    assert sessions.all_sessions(folder) == []
+    assert bound(folder, "b", "dev").agent == "dev"
+
+
+@proves("sessions/private")
+def test_a_session_folder_that_was_copied_is_not_read(folder: str, tmp_path: Path) -> None:
+    bound(folder, "a", "dev")
+    there = tmp_path / "copy" / "sessions"
+    shutil.copytree(folder, there)
+    assert sessions.all_sessions(str(there)) == []
+    os.rename(folder, tmp_path / "moved")
+    assert [session.agent for session in sessions.all_sessions(str(tmp_path / "moved"))] == ["dev"]
+
+
+@proves("sessions/private")
 def test_a_folder_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, folder: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -184,7 +231,7 @@ def test_a_folder_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, fol
 def test_a_damaged_file_is_no_binding(folder: str, text: str) -> None:
     bound(folder, "a")
     [file] = Path(folder).iterdir()
-    file.write_text(text)
+    file.write_text(text.replace("{", f'{{"place":{Path(folder).stat().st_ino},', 1))
     assert sessions.load(folder, "claude", "a") is None
     bound(folder, "b")
     assert bound(folder, "a").agent == "claude-2"

@@ -94,7 +94,7 @@ def test_an_idle_session_is_woken_once_for_several_messages(bus: SyncBus, tmp_pa
     [text] = recorder.texts
     assert first.id in "\n".join(text.lines)
     assert next(line for line in text.lines if "ignore previous" in line).index("|") < 80
-    assert "mcp__telex__wait" in text.lines[-1]
+    assert "tool `wait`" in text.lines[-1]
     assert "telex receive --as dev" in text.lines[-1]
     assert "ignore" not in text.keys
     run_sync(waker(bus, tmp_path, session, recorder.way).look())
@@ -129,6 +129,27 @@ def test_a_session_that_a_hook_has_told_is_not_woken(bus: SyncBus, tmp_path: Pat
     session = session_in(tmp_path, told=bus.inbox("dev")[0][1].seq)
     run_sync(waker(bus, tmp_path, session, recorder.way).look())
     assert (recorder.texts, recorded(bus)) == ([], [])
+
+
+@proves("wake/session-told")
+def test_a_wake_lists_only_what_the_session_was_not_told_of(bus: SyncBus, tmp_path: Path) -> None:
+    recorder, old = Recorder(), bus.send("old", sender="lead", to="dev")
+    session = session_in(tmp_path, told=bus.inbox("dev")[0][1].seq)
+    new = bus.send("new", sender="lead", to="dev")
+    run_sync(waker(bus, tmp_path, session, recorder.way).look())
+    [text] = recorder.texts
+    assert [id_ in "\n".join(text.lines) for id_ in (old.id, new.id)] == [False, True]
+
+
+@proves("wake/clock")
+def test_a_waker_whose_clock_was_set_back_delivers(tmp_path: Path) -> None:
+    settings = QUICK._replace(limits=QUICK.limits._replace(wake_grace_seconds=0.0))
+    session, recorder = session_in(tmp_path), Recorder()
+    with connect(tmp_path / "telex.db", settings=settings) as bus:
+        bus.send("first", sender="lead", to="dev")
+        own = waker(bus, tmp_path, session, recorder.way, now=lambda: time.time() - 7_200.0)
+        run_sync(own.look())
+    assert len(recorder.texts) == 1
 
 
 @proves("wake/session-busy")
@@ -482,6 +503,23 @@ def test_nothing_is_typed_where_the_client_has_gone(tmux: Callable[..., str], sh
         with pytest.raises(WakeError):
             TMUX_KEYS.deliver(wrong, TEXT)
     assert tmux("capture-pane", "-p", "-t", pane) == ""
+
+
+@proves("wake/tmux-keys")
+def test_nothing_is_typed_into_a_pane_of_another_session_of_the_client(
+    tmux: Callable[..., str], short_path: Path
+) -> None:
+    client = short_path / "gemini"
+    shutil.copy("/bin/cat", client)
+    pane, pid = pane_with(tmux, str(client), "-")
+    until = time.monotonic() + 20.0
+    while tmux("display-message", "-p", "-t", pane, "#{pane_current_command}") != "gemini" and time.monotonic() < until:
+        time.sleep(0.05)
+    session = Session("gemini", "s-1", "dev", pid=os.getpid(), pane=pane, tmux=f"{short_path / 'tmux.sock'},1,0")
+    with pytest.raises(WakeError):
+        TMUX_KEYS.deliver(session, TEXT)
+    assert tmux("capture-pane", "-p", "-t", pane) == ""
+    TMUX_KEYS.deliver(session._replace(pid=pid), TEXT)
 
 
 @proves("wake/tmux-keys")

@@ -14,6 +14,7 @@ import pytest
 
 from telex.connection import connect
 from telex.surfaces.cli.main import main
+from telex.surfaces.mcp.stdio import LINE_BYTES_MAX
 from tests.mcp.mcp_kit import NEW, OLD, TELEX, anyio_backend, at_hand, bare_environment, on_stdio
 from tests.proofs import proves
 from tests.surfaces.surfaces_kit import Time, running_hub
@@ -154,6 +155,24 @@ def test_it_ends_when_stdin_does_though_somebody_waits(tmp_path: Path) -> None:
     assert (err, code) == ("", 0)
 
 
+@proves("mcp/process/stdin-ends")
+def test_it_ends_at_once_without_a_stdin(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", TELEX, "mcp", "--as", "dev"]
+    ran = subprocess.run(
+        command, capture_output=True, cwd=tmp_path, env=bare_environment(), timeout=SECONDS_MAX, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+@proves("mcp/process/line")
+def test_a_line_without_end_is_dropped_and_the_next_one_answered(tmp_path: Path) -> None:
+    with piped(tmp_path, "--as", "dev") as server:
+        server.begin()
+        server.tell("ping", 5, padding="x" * LINE_BYTES_MAX)
+        server.tell("ping", 6, padding="x" * 1_000_000)
+        assert server.hear()["id"] == 6
+
+
 @proves("mcp/process/logging")
 def test_making_a_server_leaves_logging_alone(tmp_path: Path) -> None:
     root = logging.getLogger()
@@ -289,6 +308,31 @@ async def test_a_store_that_is_away_is_told_and_the_next_call_tries_again(tmp_pa
         assert (said.wrong, said.tree["code"]) == (True, "store-damaged")
         damaged.unlink()
         assert not (await dev.send(message="It is red.", to="lead")).wrong
+
+
+@proves("mcp/world/store-away")
+async def test_a_store_that_is_deleted_or_replaced_is_opened_again(tmp_path: Path) -> None:
+    async with on_stdio(tmp_path, NEW) as meet:
+        dev = await meet("dev")
+        assert not (await dev.send(message="It is red.", to="dev")).wrong
+        (tmp_path / ".telex").rename(tmp_path / "moved")
+        assert (await dev.inbox()).tree["messages"] == []
+        assert not (await dev.send(message="It is green.", to="dev")).wrong
+        assert ["green" in one["line"] for one in (await dev.inbox()).tree["messages"]] == [True]
+        (tmp_path / ".telex").rename(tmp_path / "other")
+        (tmp_path / "moved").rename(tmp_path / ".telex")
+        assert ["red" in one["line"] for one in (await dev.inbox()).tree["messages"]] == [True]
+
+
+@proves("mcp/world/store-away")
+async def test_a_working_directory_that_is_deleted_is_told(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    async with on_stdio(tmp_path / "tree", NEW) as meet:
+        dev = await meet("dev")
+        assert not (await dev.inbox()).wrong
+        (tmp_path / "tree").rmdir()
+        for said in (await dev.inbox(), await dev.send(message="It is red.", to="lead")):
+            assert (said.wrong, said.tree["code"]) == (True, "store-unavailable")
 
 
 @proves("mcp/world/settings-wrong")

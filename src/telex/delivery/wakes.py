@@ -86,7 +86,7 @@ def fold(state: WakeState, event: Event) -> WakeState:
         reason = detail.get("reason")
         return state._replace(failed=str(reason or "?")) if is_again else state._replace(number=event.seq)
     if stage == "delivered":
-        recent = [at for at in state.delivered if at > event.at - HOUR_SECONDS]
+        recent = _last_hour(state.delivered, event.at)
         newest = detail.get("newest")
         mark = max(state.newest, newest if isinstance(newest, int) else 0)
         session = str(detail.get("session") or "")
@@ -119,7 +119,7 @@ def _of_delivered(state: WakeState, step: WakeStep, limits: Limits) -> Event | N
         return _end("wake-withdrawn", state, step, reason=REPEATED)
     if not any(number <= state.newest for number in step.unread):
         return _end("wake-withdrawn", state, step, reason=READ)
-    if step.now - state.since >= limits.wake_seen_seconds:
+    if not 0 <= step.now - state.since < limits.wake_seen_seconds:  # or the clock was set back
         return _end("wake-withdrawn", state, step, reason=NOT_SEEN)
     return None
 
@@ -145,11 +145,12 @@ def delay(state: WakeState, step: WakeStep, limits: Limits) -> Delay:
     """The earliest delivery of a due wake, and what it waits for. Of several reasons, the last one to end."""
     if step.force:
         return Delay(step.now)
-    waits = [Delay(state.since + (RETRY_SECONDS if state.failed else limits.wake_grace_seconds), GRACE)]
-    if state.failed:
-        waits[0] = Delay(waits[0].until, FAILED)
+    waits = []
+    if state.since <= step.now:  # otherwise the clock was set back
+        seconds = RETRY_SECONDS if state.failed else limits.wake_grace_seconds
+        waits.append(Delay(state.since + seconds, FAILED if state.failed else GRACE))
     waits.append(Delay(step.now + quiet_seconds(step.hour, limits), QUIET))
-    recent = [at for at in state.delivered if at > step.now - HOUR_SECONDS]
+    recent = _last_hour(state.delivered, step.now)
     most = limits.wakes_per_hour_max
     if most == 0:
         return Delay(None, BUDGET)
@@ -157,6 +158,11 @@ def delay(state: WakeState, step: WakeStep, limits: Limits) -> Delay:
         waits.append(Delay(recent[-most] + HOUR_SECONDS, BUDGET))
     last = max(waits, key=lambda wait: wait.until or 0.0)
     return last if last.until is not None and last.until > step.now else Delay(last.until)
+
+
+def _last_hour(times: Sequence[float], now: float) -> list[float]:
+    """Without times in the future, of a clock that was set back since."""
+    return [at for at in times if now - HOUR_SECONDS < at <= now]
 
 
 def quiet_seconds(hour: float, limits: Limits) -> float:

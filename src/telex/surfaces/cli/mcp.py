@@ -40,6 +40,8 @@ def run(args: list[str]) -> int:
         raise CommandError("give --hub or --store, not both")
     if hub is None and (store or os.environ.get(STORE)) == MEMORY:
         raise CommandError("an in-memory store ends with this command: give a file with --store")
+    if sys.stdin is None:  # closed: there is no client
+        return DONE
     if sys.stdin.isatty():
         sys.stderr.write("telex mcp is started by a coding tool and talks to it on stdio; Ctrl-C ends it\n")
     from telex.surfaces.mcp.identity import AgentSession

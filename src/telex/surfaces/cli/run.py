@@ -29,7 +29,7 @@ from telex.surfaces.cli.output import Screen, json_line, refused_lines, shown, s
 from telex.surfaces.cli.render import print_one, stamp, type_of
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT, CommandError
 from telex.surfaces.clients import sessions
-from telex.surfaces.clients.mail import first_words
+from telex.surfaces.clients.mail import first_words, word
 from telex.surfaces.clients.run import (
     SESSION_NAME,
     AgentSpec,
@@ -79,7 +79,7 @@ def _inboxes(bus: "SyncBus", name: str) -> set[str]:
 
 
 def _news_line(message: Message) -> str:
-    id_, type_, sender = (shown(word[:64]) for word in (message.id, type_of(message), message.sender))
+    id_, type_, sender = (word(name) for name in (message.id, type_of(message), message.sender))
     return f"{id_} {type_} from {sender} | {first_words(message.raw)}"
 
 

@@ -58,7 +58,7 @@ def denial_text(refused: "list[PathVerdict]", agent: str) -> str:
     if request is not None:
         arguments = dump({"to": request.ask_to, "message": request.ask})
         command = f"telex send --as {shell_word(agent)} --to {shell_word(request.ask_to or '')} -"
-        lines.append(f"The telex tool `send` (mcp__telex__send) requests it: {arguments}")
+        lines.append(f"The telex tool `send` requests it: {arguments}")
         lines.append(f"So does, with the message on stdin: {command}")
     return "\n".join(lines)
 

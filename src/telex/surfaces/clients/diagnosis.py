@@ -41,7 +41,9 @@ def check_client(client: str, places: Places, setup: Setup) -> Iterator[DoctorCh
     yield _version(client, places)
     entries = entry_places(client, places, setup)
     yield from _entries(client, entries)
-    telex = next((entry.telex for entry in entries if entry.telex), setup.telex)
+    yield from _foreign_commands(entries, setup)
+    # A command that a file of the project names is not run: the repository may be a stranger's.
+    telex = next((entry.telex for entry in entries if entry.telex and entry.scope == USER), setup.telex)
     if not os.access(telex, os.X_OK):
         yield DoctorCheck("command", False, f"{telex} does not exist: run telex init {client} again")
         return
@@ -98,6 +100,14 @@ def _entries(client: str, entries: list[EntryPlace]) -> Iterator[DoctorCheck]:
         if len(places) > 1:
             scopes = " and ".join(f"{entry.where} ({entry.scope})" for entry in places)
             yield DoctorCheck("entries", None, f"{name} installed more than once: {scopes}; uninstall one of them")
+
+
+def _foreign_commands(entries: list[EntryPlace], setup: Setup) -> Iterator[DoctorCheck]:
+    """Commands in files of the project that are not this installation."""
+    for entry in entries:
+        if entry.scope == PROJECT and entry.telex and entry.telex != setup.telex:
+            say = f"{entry.where} starts {entry.telex}, which is not this installation; it was not run here"
+            yield DoctorCheck("entries", None, say)
 
 
 def _json_files(folder: str) -> list[Any]:

@@ -102,20 +102,25 @@ def _leased(reads: Reads, agent: str) -> list[Delivery]:
 def unread_lines(unread: Unread, agent: str) -> list[str]:
     """At most eight lines about unread messages. What other agents wrote is behind `|`."""
     many = "1 new message" if unread.total == 1 else f"{unread.total} new messages"
-    lines = [f"Telex: {many} for {agent}. The text behind | was written by other agents."]
+    lines = [f"Telex: {many} for {word(agent)}. The text behind | was written by other agents."]
     lines += [_line(message) for message in unread.messages]
     if unread.total > len(unread.messages):
         lines.append(f"and {unread.total - len(unread.messages)} more")
     return [
         *lines,
-        f"The telex tool `wait` (mcp__telex__wait) receives them; so does: telex receive --as {shell_word(agent)}",
+        f"The telex tool `wait` receives them; so does: telex receive --as {shell_word(agent)}",
     ]
 
 
 def _line(message: Message) -> str:
     type_ = message.type or message.dialect or "plain"
-    names = [_cut(name, NAME_CHARACTERS_MAX) for name in (message.id, type_, message.sender)]
-    return f"{names[0]} {names[1]} from {names[2]} | {first_words(message.raw)}"
+    id_, type_, sender = (word(name) for name in (message.id, type_, message.sender))
+    return f"{id_} {type_} from {sender} | {first_words(message.raw)}"
+
+
+def word(name: str) -> str:
+    """A name that another agent chose, as one word: with blanks and `|` it could look like a line of ours."""
+    return _cut(name, NAME_CHARACTERS_MAX).replace(" ", "\\x20").replace("|", "\\x7c")
 
 
 def first_words(raw: bytes) -> str:

@@ -93,16 +93,26 @@ def tmux_commands(team: TeamSpec, folder: str, telex: Sequence[str]) -> list[lis
     window = f"={team.session}:"  # exactly this session, and not one whose name begins like it
     for agent in team.agents:
         where = os.path.normpath(os.path.join(folder, agent.folder))
-        words = ["-c", where, "--", *telex, *run_words(agent)]
+        words = ["-c", _literal(where), "--", *map(_argument, [*telex, *run_words(agent)])]
         if not commands:
             commands.append(["tmux", "new-session", "-d", "-s", team.session, "-n", "team", *words])
             commands.append(["tmux", "set-option", "-w", "-t", window, "remain-on-exit", "on"])
             commands.append(["tmux", "set-option", "-w", "-t", window, "pane-border-status", "top"])
         else:
             commands.append(["tmux", "split-window", "-t", window, *words])
-        commands.append(["tmux", "select-pane", "-t", window, "-T", agent.name])
+        commands.append(["tmux", "select-pane", "-t", window, "-T", _literal(agent.name)])
         commands.append(["tmux", "select-layout", "-t", window, "tiled"])
     return commands
+
+
+def _argument(word: str) -> str:
+    """A word for tmux, which takes `;` at the end of an argument for the end of a command."""
+    return f"{word[:-1]}\\;" if word.endswith(";") else word
+
+
+def _literal(text: str) -> str:
+    """A folder or title for tmux, which expands formats in them: `#(command)` runs a command."""
+    return _argument(text.replace("#", "##"))
 
 
 def read_team(path: str) -> TeamSpec:

@@ -1,7 +1,8 @@
 """Sessions of clients: which agent each one is, its process, its state and what it has been told.
 
 A binding is a file in the folder `sessions` beside the store, private to its owner, replaced by rename and never opened
-through a symbolic link. Hooks read it for every tool call, so this module imports nothing else at the start.
+through a symbolic link. One that came with a repository or an archive is not read. Hooks read it for every tool call,
+so this module imports nothing else at the start.
 """
 
 import os
@@ -35,6 +36,8 @@ KEPT_SECONDS = 7 * 86_400  # an ended session's file, for its name
 UNSEEN_SECONDS = 3_600  # a session whose process is unknown is live for so long after its last event
 _ID_CHARACTERS_MAX = 100
 _PROVISIONAL = "mcp-"
+_BY_PROCESS = (_PROVISIONAL, "pid-")  # ids that are numbers of processes
+_PLACE = "place"  # in a file: the inode of its folder, which nobody can know before the folder exists
 _CLOCK_SECONDS = 2.0  # the start of a process is known in ticks since a boot time in whole seconds
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "telex"})
@@ -63,6 +66,7 @@ class Session(NamedTuple):
     stamp: str = ""  # state of the store's files when there was nothing new in it for this session
     unguarded: str = ""  # state of store and settings in which no contract covered this agent
     renew_at: float = 0.0  # when a lease of this agent has to be renewed; 0: it holds none
+    began: str = ""  # start of the process in ticks since the boot; empty: unknown
 
 
 class Origin(NamedTuple):
@@ -76,6 +80,7 @@ class Origin(NamedTuple):
     socket_token: str | None = None
     pane: str | None = None
     tmux: str | None = None
+    is_named_by_token: bool = False  # it is `wanted`, whoever else is
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -195,20 +200,20 @@ def _read(folder: int, name: str) -> Session | None:
         return None
     try:
         status = os.fstat(descriptor)
-        # Git stores no private files: one that others may read was not written here.
+        # Not written here: a file that others may read, and one that names another folder, as in a clone or an archive.
         if status.st_mode & 0o170077 != 0o100000 or status.st_uid != os.geteuid():
             return None
-        raw = os.read(descriptor, FILE_BYTES_MAX)
-        return _session(parse(raw.decode("utf-8")))
+        tree = parse(os.read(descriptor, FILE_BYTES_MAX).decode("utf-8"))
+        return _session(tree) if isinstance(tree, dict) and tree.get(_PLACE) == os.fstat(folder).st_ino else None
     except (OSError, ValueError):
         return None
     finally:
         os.close(descriptor)
 
 
-def _session(tree: "Any") -> Session | None:
+def _session(tree: "dict[str, Any]") -> Session | None:
     """The binding of a JSON object; None: a field is missing or has a wrong type."""
-    if not isinstance(tree, dict) or not {"client", "id", "agent"} <= tree.keys():
+    if not {"client", "id", "agent"} <= tree.keys():
         return None
     known = {name: value for name, value in tree.items() if name in Session._fields}
     for name, value in known.items():
@@ -227,7 +232,9 @@ def _write(folder: int, session: Session) -> None:
     descriptor = os.open(draft, flags, 0o600, dir_fd=folder)
     try:
         os.fchmod(descriptor, 0o600)
-        os.write(descriptor, dump(session._asdict()).encode("ascii"))
+        left = dump(session._asdict() | {_PLACE: os.fstat(folder).st_ino}).encode("ascii")
+        while left:  # a write to a full disk may be short before it fails
+            left = left[os.write(descriptor, left) :]
     finally:
         os.close(descriptor)
     os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -263,6 +270,9 @@ def is_live(session: Session) -> bool:
         return session.seen_at > time() - UNSEEN_SECONDS
     if not is_process(session.pid):
         return False
+    if session.began:  # no clock that is set changes it
+        status = _process_status(session.pid)
+        return status is None or status[2] == session.began
     began = _began_at(session.pid)
     return began is None or began <= session.started_at + _CLOCK_SECONDS
 
@@ -358,6 +368,8 @@ def bind(
     with _LockedFolder(folder) as descriptor:
         others = _all(descriptor)
         known = next((one for one in others if (one.client, one.id) == (client, session_id)), None)
+        if known is not None and known.id.startswith(_BY_PROCESS) and not is_live(known):
+            known = None  # an earlier session: process numbers are used again, in a container at each start
         others = [one for one in others if one is not known]
         if known is None and (provisional := _provisional(others, client, origin)) is not None:
             others.remove(provisional)
@@ -365,7 +377,9 @@ def bind(
             known = provisional._replace(id=session_id)
         session = known if known is not None else Session(client, session_id, "", started_at=now)
         wanted = _normalised(origin.wanted) or session.wanted
-        if known is None or known.wanted != wanted or _is_taken(known.agent, others):
+        if origin.is_named_by_token:
+            session = session._replace(agent=wanted, wanted=wanted)
+        elif known is None or known.wanted != wanted or _is_taken(known.agent, others):
             session = session._replace(agent=_name_for(session, wanted, origin.pid, others, is_member), wanted=wanted)
         bound = _refreshed(session, origin, now)
         _write(descriptor, bound)
@@ -390,14 +404,22 @@ def is_provisional(session: Session) -> bool:
 
 def _refreshed(session: Session, origin: Origin, now: float) -> Session:
     """The session with the fields that its origin knows. A session that was resumed has another process."""
-    is_other = origin.pid not in (0, session.pid) or session.state == ENDED
-    known = {name: value for name, value in origin._asdict().items() if value and name != "wanted"}
+    pid = origin.pid or session.pid
+    status = _process_status(pid) if pid else None
+    began = status[2] if status is not None else ""
+    is_other = pid != session.pid or began != session.began or session.state == ENDED
+    known = {
+        name: value
+        for name, value in origin._asdict().items()
+        if value and name in Session._fields and name != "wanted"
+    }
     return session._replace(
         **known,
         seen_at=now,
         started_at=now if is_other else session.started_at,
         state=IDLE if session.state == ENDED else session.state,
         stamp="" if is_other else session.stamp,
+        began=began,
     )
 
 
@@ -440,7 +462,7 @@ def bind_subagent(folder: str, session: Session, agent_id: str, agent_type: str,
     if known is not None and known.agent == agent and known.state != ENDED:
         return known
     bound = Session(session.client, own_id, agent, parent=session.id, wanted=agent)._replace(
-        pid=session.pid, started_at=now, seen_at=now, cwd=session.cwd
+        pid=session.pid, began=session.began, started_at=now, seen_at=now, cwd=session.cwd
     )
     save(folder, bound)
     return bound

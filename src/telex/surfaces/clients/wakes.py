@@ -158,7 +158,9 @@ def tmux_keys(session: Session, text: WakeText) -> None:
         raise WakeError(f"nothing runs in tmux pane {pane}")
     if facts[2] != "0":
         raise WakeError(f"tmux pane {pane} is in copy mode")
-    if facts[3] != CLIENTS[session.client].executable and not _is_inside(session.pid, int(facts[0])):
+    # Another session of the same client may run in a pane with this number, after a restart of tmux for example.
+    is_there = _is_inside(session.pid, int(facts[0])) if session.pid else facts[3] == CLIENTS[session.client].executable
+    if not is_there:
         raise WakeError(f"the session does not run in tmux pane {pane} any more")
     _tmux(session, "send-keys", "-t", pane, "-l", "--", text.keys)
     time.sleep(KEYS_APART_SECONDS)
@@ -302,10 +304,11 @@ class Waker:
         ways = await self._usable(session)
         if not ways:
             return WakeResult(wake), BUSY_SECONDS
+        # The bus decides by its own clock, which differs from this one after the system's clock was set back.
+        result = await self.deliver(session, ways)
         left = LOOK_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
-        if left > 0:
-            return WakeResult(wake), min(left, LOOK_SECONDS)
-        return await self.deliver(session, ways), BUSY_SECONDS
+        is_early = result.way is None and not result.failures and left > 0
+        return result, min(left, LOOK_SECONDS) if is_early else BUSY_SECONDS
 
     async def _wake(self, agent: str, **step: Any) -> "Wake":
         session = f"{self._session.client}:{self._session.id}"
@@ -350,19 +353,17 @@ class Waker:
         if not sessions.claim_told(self._folder, session, wake.newest) and not force:
             return "the session was told meanwhile"
         try:
-            text = await self._text(session.agent, wake)
+            text = await self._text(session.agent, wake, told=0 if force else session.told)
             await self._runtime.call(way.deliver, session, text)
         except (WakeError, TelexError, OSError) as error:
             self._restore_told(session, wake.newest)
             return str(error) or type(error).__name__
         return None
 
-    async def _text(self, agent: str, wake: "Wake") -> WakeText:
+    async def _text(self, agent: str, wake: "Wake", *, told: int) -> WakeText:
         waiting = await self._bus.inbox(agent, limit=100)
-        stored = {message.seq: message for delivery, message in waiting if delivery.state == "stored"}
-        # Those that the session was not told of are the newest.
-        unread = set(sorted(seq for seq in stored if seq <= wake.newest)[-wake.unread :])
-        return wake_text(agent, wake.unread, [message for seq, message in stored.items() if seq in unread])
+        messages = [message for delivery, message in waiting if delivery.state == "stored"]
+        return wake_text(agent, wake.unread, [message for message in messages if told < message.seq <= wake.newest])
 
     async def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
         """The ways into the session as it is now."""

@@ -183,6 +183,11 @@ def _follows_link(headers: _RequestHeaders, scope: Scope) -> bool:
     return is_read and mode == b"navigate" and destination == b"document"
 
 
+def is_forwarded(headers: Iterable[Header]) -> bool:
+    """Has a proxy passed the request on? Its peer address is that of the proxy."""
+    return _read_headers(headers).is_forwarded
+
+
 def is_loopback(peer: str | None) -> bool:
     """Is the peer address, as the operating system reports it, this machine?"""
     if peer is None or peer in ("127.0.0.1", "::1"):

@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 
 SILENCE_SECONDS = 1.0
 CHUNK_BYTES = 65_536
+LINE_BYTES_MAX = 16 * 1_048_576  # a longer line is dropped; a message of the bus has at most a fraction of it
 
 
 def serve(agent: "AgentSession", where: str | None, *, structured: bool) -> None:
     """Serve until stdin ends."""
     connection = StdioConnection(agent, where)
-    lines = connection.handshake()
-    if lines is not None:
-        from telex.surfaces.mcp.stdio_loop import run
+    try:
+        lines = connection.handshake()
+        if lines is not None:
+            from telex.surfaces.mcp.stdio_loop import run
 
-        run(connection, lines, structured=structured)
-    agent.close()
+            run(connection, lines, structured=structured)
+    finally:
+        agent.close()
 
 
 class Wire:
@@ -33,7 +36,8 @@ class Wire:
 
     def __init__(self) -> None:
         self._in, self._out = os.dup(0), os.dup(1)
-        self._rest = b""
+        self._parts: list[bytes] = []  # of a line that has no end yet
+        self._size = 0
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         try:
@@ -52,8 +56,20 @@ class Wire:
                 return None
             if not chunk:
                 return None
-            *lines, self._rest = (self._rest + chunk).split(b"\n") if b"\n" in chunk else [self._rest + chunk]
+            *ends, rest = chunk.split(b"\n")
+            for end in ends:
+                self._keep(end)
+                lines.append(b"".join(self._parts))
+                self._parts, self._size = [], 0
+            self._keep(rest)
         return lines
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= LINE_BYTES_MAX:
+            self._parts.append(part)
+        else:
+            self._parts = []
 
     def is_silent(self, seconds: float) -> bool:
         from select import select

@@ -31,6 +31,8 @@ UNKNOWN_PROJECT = (
     " --store PATH."
 )
 
+DELETED_FOLDER = "the folder in which telex mcp was started was deleted: start the client in another one."
+
 
 def run(connection: StdioConnection, lines: list[bytes], *, structured: bool) -> None:
     """Serve until stdin ends; `lines` were read already."""
@@ -55,6 +57,7 @@ class StdioLoop:
         self._end = asyncio.Event()
         self._identity_lock = asyncio.Lock()
         self._attended: Session | None = None
+        self._attended_bus: Bus | None = None
 
     async def serve(self, lines: list[bytes]) -> None:
         loop = asyncio.get_running_loop()
@@ -119,10 +122,15 @@ class StdioLoop:
     async def _context(self, meta: dict[str, Any], *, makes_store: bool) -> CallContext:
         if not self._connection.is_project_known:
             raise StoreUnavailable(UNKNOWN_PROJECT)
+        try:
+            folder = os.getcwd()
+        except OSError as error:
+            raise StoreUnavailable(DELETED_FOLDER) from error
         bus, settings = await self._lazy.bus(makes_store=makes_store)
         identity = await self._identity(meta)
         session, attended = self._agent.session, self._attended
-        if session is not None and (attended is None or (session.id, session.agent) != (attended.id, attended.agent)):
+        is_other = attended is None or session is None or (session.id, session.agent) != (attended.id, attended.agent)
+        if session is not None and (is_other or self._attended_bus not in (None, bus)):
             self._tasks[ATTEND].cancel()
             self._start(ATTEND, self._attend())
 
@@ -131,7 +139,7 @@ class StdioLoop:
                 raise identity
             return identity
 
-        context = CallContext(bus, settings, who, ProjectFiles(os.getcwd()), self._renewal)
+        context = CallContext(bus, settings, who, ProjectFiles(folder), self._renewal)
         return context._replace(notice=self._agent.notice(), sessions=self._agent.folder)
 
     async def _identity(self, meta: dict[str, Any]) -> Identity | NotAMember:
@@ -147,7 +155,7 @@ class StdioLoop:
         """Join the team, so that others can send to this agent before its first call, and wake its session for new
         messages; as soon as there is a store, and again when the session has ended or has another name."""
         while True:
-            with suppress(TelexError):  # calls report it
+            with suppress(TelexError, OSError):  # calls report it
                 identity, session = await self._identity({}), self._agent.session
                 if session is not None and isinstance(identity, Identity) and self._connection.is_project_known:
                     self._attended = session
@@ -156,6 +164,7 @@ class StdioLoop:
 
     async def _join(self, session: Session, identity: Identity) -> None:
         bus, _ = await self._lazy.bus(makes_store=False)
+        self._attended_bus = bus
         if not any(presence.member.name == session.agent for presence in await bus.roster()):
             await bus.join(session.agent, role=identity.role, by=session.agent)
         if session.client != "codex" or not is_provisional(session):  # Codex is woken by the id of its session
@@ -169,9 +178,12 @@ class LazyBus:
         self._where, self._stack = where, stack
         self._lock = asyncio.Lock()
         self._open: dict[bool, tuple[Bus, Settings]] = {}  # False: the empty one
+        self._file: tuple[str, tuple[int, int] | None] | None = None  # of the open store, and which file it was
 
     async def bus(self, *, makes_store: bool) -> tuple[Bus, Settings]:
         async with self._lock:
+            if self._file is not None and _file_id(self._file[0]) != self._file[1]:
+                self._open, self._file = {}, None  # it was moved or deleted, and perhaps replaced
             if True in self._open:
                 return self._open[True]
             settings = load(os.getcwd())
@@ -180,4 +192,15 @@ class LazyBus:
                 where = self._where if is_there else MEMORY
                 bus = await self._stack.enter_async_context(connect(where, settings=settings))
                 self._open[is_there] = bus, settings
+                if is_there and hub_at(self._where, settings) is None:
+                    path = os.path.abspath(store_path(self._where, settings))
+                    self._file = path, _file_id(path)
             return self._open[is_there]
+
+
+def _file_id(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

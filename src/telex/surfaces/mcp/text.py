@@ -38,6 +38,7 @@ TEXT_CHARACTERS_MIN = 80  # less of a text is not worth showing
 CUT_CHARACTERS = 320  # for lines about a message beside its head and its text
 MISSING_SHOWN_MAX = 3
 PLACES_SHARE = 4  # a quarter of the budget for the paths that a rendering changes: a message has up to 1,000 fields
+_SPECIAL = frozenset(' "|')
 Dialects = Mapping[str, Dialect]
 
 
@@ -147,11 +148,17 @@ def _one_line(text: str) -> str:
 
 def head_of(message: Message, rendering: Rendering | None) -> str:
     """`n-1: vbw-typed qa_verdict from qa (role qa) to lead, conversation c-1, in reply to n-0`"""
-    thread = f", conversation {shown(message.correlation)}" if message.correlation else ""
-    reply = f", in reply to {shown(message.reply_to)}" if message.reply_to else ""
-    sender = f"{shown(message.sender)} (role {shown(message.role)})"
-    route = f"{what(rendering or message)} from {sender} to {shown(message.to)}"
-    return f"{shown(message.id)}: {route}{thread}{reply}{translation_note(message, rendering)}"
+    thread = f", conversation {_word(message.correlation)}" if message.correlation else ""
+    reply = f", in reply to {_word(message.reply_to)}" if message.reply_to else ""
+    sender = f"{_word(message.sender)} (role {_word(message.role)})"
+    route = f"{what(rendering or message)} from {sender} to {_word(message.to)}"
+    return f"{_word(message.id)}: {route}{thread}{reply}{translation_note(message, rendering)}"
+
+
+def _word(name: str) -> str:
+    """An id or a name, quoted where it could look like more than one word of ours."""
+    text = shown(name)
+    return text if not _SPECIAL.intersection(text) else '"' + text.replace('"', '\\"') + '"'
 
 
 def awaited_line(story: MessageHistory | None, dialect: Dialect | None) -> str | None:
@@ -161,7 +168,7 @@ def awaited_line(story: MessageHistory | None, dialect: Dialect | None) -> str |
     type_ = dialect.types.get(story.message.type or "") if dialect is not None else None
     with_type = f" of type {type_.reply}" if type_ is not None and type_.reply else ""
     by = "" if waits_for_ever(story.answer_by) else f" until {clock_time(story.answer_by)} UTC"
-    sender, id_ = shown(story.message.sender), shown(story.message.id)
+    sender, id_ = _word(story.message.sender), shown(story.message.id).replace('"', '\\"')
     return f'{sender} waits for an answer{by}: send one{with_type} with reply_to "{id_}"'
 
 
@@ -231,9 +238,9 @@ def _digest_line(item: InboxItem, dialects: Dialects, now: float) -> tuple[str, 
     gist = _gist(read, dialects.get(read.dialect or ""))
     type_, state = read.type or read.dialect or "text", state_of(delivery, now)
     suffix = "" if state == "stored" else f", {state}"
-    route = f"{shown(type_)} from {shown(message.sender)}, {ago(message.at, now)}{suffix}"
+    route = f"{shown(type_)} from {_word(message.sender)}, {ago(message.at, now)}{suffix}"
     facts = {"id": message.id, "from": message.sender, "type": type_, "state": delivery.state, "line": gist}
-    return f"{shown(message.id)}  {route} {MARK}{gist}", facts
+    return f"{_word(message.id)}  {route} {MARK}{gist}", facts
 
 
 def _gist(message: Message | Rendering, dialect: Dialect | None) -> str:
