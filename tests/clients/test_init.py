@@ -458,3 +458,10 @@ def test_the_skill_explains_the_tools_that_there_are() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", skill, re.MULTILINE)) == set(TOOLS)
     commands = set(re.findall(r"`telex ([a-z]+)", skill + plugin_files.data("AGENTS.md")))
     assert commands <= set(COMMANDS)
+
+
+@proves("init/background")
+def test_a_turn_of_claude_does_not_wait_for_the_hook_after_a_tool() -> None:
+    hooks = plugin_files.hooks("claude", plugin_files.Setup("/bin/telex", "1"))
+    [after], [before] = hooks["PostToolUse"][0]["hooks"], hooks["PreToolUse"][0]["hooks"]
+    assert (after.get("async"), before.get("async")) == (True, None)

@@ -13,7 +13,7 @@ from typing import Any
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients.config_file import SERVER
 from telex.surfaces.clients.json_edit import written
-from telex.surfaces.clients.table import BEFORE_TOOL, CLIENTS, END, IDLE, SUBAGENT_START, SUBAGENT_STOP
+from telex.surfaces.clients.table import AFTER_TOOL, BEFORE_TOOL, CLIENTS, END, IDLE, SUBAGENT_START, SUBAGENT_STOP
 
 DESCRIPTION = "Message, ask or answer the other agents of this project, and read your inbox."
 AUTHOR = {"name": "Telex"}
@@ -77,6 +77,8 @@ def hooks(client: str, setup: Setup) -> dict[str, list[dict[str, Any]]]:
         group = _group(client, command, _matcher(client) if moment == BEFORE_TOOL else "")
         if client == "codex" and moment == END:
             group["hooks"][0]["timeout"] = END_SECONDS
+        if client == "claude" and moment == AFTER_TOOL:
+            group["hooks"][0]["async"] = True  # a turn does not wait for it; the model is told with its next request
         found[event] = [group]
     if client == "claude":
         for event in ("SessionStart", "Stop"):
