@@ -111,17 +111,6 @@ def test_a_wake_advances_the_mark_of_its_session(bus: SyncBus, tmp_path: Path) -
     assert told == bus.inbox("dev")[0][1].seq
 
 
-@proves("wake/listed")
-def test_a_wake_lists_what_it_counts(bus: SyncBus, tmp_path: Path) -> None:
-    recorder = Recorder()
-    told = bus.send("old", sender="lead", to="dev")
-    session = session_in(tmp_path, told=bus.inbox("dev")[0][1].seq)
-    new = bus.send("new", sender="lead", to="dev")
-    run_sync(waker(bus, tmp_path, session, recorder.way).look())
-    [text] = recorder.texts
-    assert [told.id in "\n".join(text.lines), new.id in "\n".join(text.lines)] == [False, True]
-
-
 @proves("wake/session-told")
 def test_a_session_that_a_hook_has_told_is_not_woken(bus: SyncBus, tmp_path: Path) -> None:
     recorder = Recorder()

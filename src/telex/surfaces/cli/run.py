@@ -55,7 +55,7 @@ GRACE_SECONDS_MAX = 60.0  # that `telex wake` waits
 # --- watch ------------------------------------------------------------------------------------------------------------
 @command("watch", [agent_option, *BUS])
 def watch_command(agent: str, store: str | None, as_json: bool) -> int:
-    """Print a line for each new message to an agent, until interrupted. It leases nothing and joins nobody."""
+    """Print a line for each new message to an agent, until interrupted. It leases nothing and adds no member."""
     screen, name = Screen(sys.stdout), normalised(agent)
     enable_gc()
     with opened_to_look(store) as bus:

@@ -35,7 +35,7 @@ OUTPUT_CHARACTERS_MAX = 2_000
 
 
 class Installer(NamedTuple):
-    """A client's own installer: its commands, without the executable; FOLDER stands for our folder."""
+    """A client's own installer: its commands, without the executable; FOLDER is replaced by the path of our folder."""
 
     install: tuple[tuple[str, ...], ...]
     uninstall: tuple[tuple[str, ...], ...]
