@@ -17,7 +17,7 @@ import telex
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.messages import vbw_typed
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.trace.svg import render_svg
 
 TASK = "2-1"
@@ -94,7 +94,7 @@ class Play:
         message = MESSAGES[id] | envelope | {"timestamp": "2026-03-02T10:00:00Z"}
         return self.bus.send(message, sender=sender, to=to).accepted
 
-    def take(self, agent: str, *, after: float) -> Lease:
+    def take(self, agent: str, *, after: float) -> LeasedMessage:
         self.stage.later(after)
         [leased] = self.bus.receive(agent)
         return leased

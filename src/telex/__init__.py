@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from telex.dialects.toml.loader import declare as declare
     from telex.dialects.write import write as write
     from telex.model.finding import Finding as Finding
-    from telex.model.message import Lease as Lease
+    from telex.model.message import LeasedMessage as LeasedMessage
     from telex.ports.bus import Bus as Bus
     from telex.ports.bus import Receipt as Receipt
     from telex.translator import TranslatedMessage as TranslatedMessage
@@ -35,7 +35,7 @@ _HOMES = {
     "Dialect": "telex.dialects.schema",
     "FastValidator": "telex.validation.compiled",
     "Finding": "telex.model.finding",
-    "Lease": "telex.model.message",
+    "LeasedMessage": "telex.model.message",
     "Receipt": "telex.ports.bus",
     "TranslatedMessage": "telex.translator",
     "check": "telex.validation.check",

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import PRIORITIES
-from telex.model.message import BRINGING, Event, Message, NewMessage, detail_of
+from telex.model.message import BRINGING, Event, NewMessage, StoredMessage, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 
@@ -35,7 +35,7 @@ class InvalidLine(NamedTuple):
     say: str
 
 
-def exported(event: Event, message: Message | None) -> dict[str, Any]:
+def exported(event: Event, message: StoredMessage | None) -> dict[str, Any]:
     """One event as a JSON value. The event that stored a message contains it; others name its id."""
     facts = {
         "telex": VERSION,
@@ -52,7 +52,7 @@ def exported(event: Event, message: Message | None) -> dict[str, Any]:
     return facts | {"message": _message_facts(message)} if message and event.kind in BRINGING else facts
 
 
-def _message_facts(message: Message) -> dict[str, Any]:
+def _message_facts(message: StoredMessage) -> dict[str, Any]:
     facts = message._asdict() | {"digest": message.digest.hex()}
     raw = facts.pop("raw")
     try:
@@ -130,13 +130,13 @@ class LogRecord(NamedTuple):
     at: float
     direction: Literal["SENT", "RECEIVED"]
     agent: str
-    message: Message
+    message: StoredMessage
     processing_ms: float | None  # SENT: check and store. RECEIVED: from lease to settlement. None: not known
     result: Literal["SUCCESS", "ERROR"]
     reason: str | None = None
 
 
-def records(events: Iterable[tuple[Event, Message | None]]) -> Iterator[LogRecord]:
+def records(events: Iterable[tuple[Event, StoredMessage | None]]) -> Iterator[LogRecord]:
     """The log records of these events, in their order."""
     leased_at: dict[int | None, float] = {}
     for event, message in events:
@@ -148,7 +148,7 @@ def records(events: Iterable[tuple[Event, Message | None]]) -> Iterator[LogRecor
             yield _received(event, message, leased_at.pop(event.delivery, None))
 
 
-def _sent(event: Event, message: Message) -> LogRecord:
+def _sent(event: Event, message: StoredMessage) -> LogRecord:
     detail = detail_of(event)
     took = detail.get("took")
     took = float(took) if isinstance(took, (int, float)) else None
@@ -162,7 +162,7 @@ def _sent(event: Event, message: Message) -> LogRecord:
     )
 
 
-def _received(event: Event, message: Message, leased_at: float | None) -> LogRecord:
+def _received(event: Event, message: StoredMessage, leased_at: float | None) -> LogRecord:
     reason = detail_of(event).get("reason")
     agent = event.agent or event.inbox or message.to
     return LogRecord(
@@ -196,7 +196,7 @@ def log_facts(record: LogRecord) -> dict[str, Any]:
     }
 
 
-def said(message: Message) -> Any:
+def said(message: StoredMessage) -> Any:
     """The content of a message: a JSON object, or its text."""
     text = message.raw.decode("utf-8", "backslashreplace")
     try:

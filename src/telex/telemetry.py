@@ -12,7 +12,7 @@ from time import time, time_ns
 from typing import Any, cast
 
 from telex.errors import StoreError, TelexError
-from telex.model.message import BRINGING, Lease, Message, detail_of
+from telex.model.message import BRINGING, LeasedMessage, StoredMessage, detail_of
 from telex.ports.bus import Bus, Receipt
 from telex.ports.environment import TRACEPARENT, as_traceparent, carrying, traceparent
 from telex.ports.store import Query
@@ -37,7 +37,7 @@ def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
 
 
 @contextmanager
-def processing(bus: Bus, lease: Lease) -> Iterator[None]:
+def processing(bus: Bus, lease: LeasedMessage) -> Iterator[None]:
     """Context in which new spans are children of the message's span."""
     span = bus.held.get(lease.token) if isinstance(bus, TracedBus) else None
     if span is None:
@@ -64,16 +64,16 @@ class TracedBus:
             _tell_receipt(span, receipt)
             return receipt
 
-    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | Lease:
+    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | LeasedMessage:
         with self._sending(raw, sender, to) as span:
             answer = await self._bus.request(raw, sender=sender, to=to, **more)
             if isinstance(answer, Receipt):
                 _tell_receipt(span, answer)
-        if isinstance(answer, Lease):
+        if isinstance(answer, LeasedMessage):
             self._hold([answer], await self._sent([answer]))
         return answer
 
-    async def receive(self, agent: str, **more: Any) -> list[Lease]:
+    async def receive(self, agent: str, **more: Any) -> list[LeasedMessage]:
         """A wait without a message makes no span: idle readers would produce thousands."""
         self._let_go(time())
         began = time_ns()
@@ -121,12 +121,12 @@ class TracedBus:
                 _fail(span, error.code, error.say)
                 raise
 
-    async def _sent(self, leases: Sequence[Lease]) -> list[SpanContext | None]:
+    async def _sent(self, leases: Sequence[LeasedMessage]) -> list[SpanContext | None]:
         """Span under which each message was sent."""
         return [_context_of(await carried_by(self._bus, lease.message)) for lease in leases]
 
     def _hold(
-        self, leases: Sequence[Lease], sent: Sequence[SpanContext | None], received: SpanContext | None = None
+        self, leases: Sequence[LeasedMessage], sent: Sequence[SpanContext | None], received: SpanContext | None = None
     ) -> None:
         """Open a span for each message until it is settled."""
         for lease, above in zip(leases, sent, strict=True):
@@ -172,7 +172,7 @@ class TracedBus:
             span.end()
 
 
-async def carried_by(bus: Bus, message: Message) -> str | None:
+async def carried_by(bus: Bus, message: StoredMessage) -> str | None:
     """The `traceparent` that was sent with a message."""
     only = Query(after=message.seq - 1, kinds=BRINGING, since=message.at, until=message.at)
     async for event, _ in bus.events(only):

@@ -23,7 +23,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import MessageHistory, Receipt
 from telex.ports.store import Query
 from telex.surfaces.cli.main import main
@@ -121,7 +121,7 @@ class Team:
         assert receipt.accepted, receipt.findings
         return receipt.id
 
-    def take(self, agent: str = "lead", **more: Any) -> Lease:
+    def take(self, agent: str = "lead", **more: Any) -> LeasedMessage:
         [leased] = self.bus.receive(agent, **more)
         return leased
 

@@ -12,7 +12,7 @@ from telex.bus.local import LocalBus
 from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE
 from telex.dialects.registry import BUILT_IN
 from telex.errors import TelexError
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.model.work import TASK_STATES, moves, standing
 from telex.ports.bus import Receipt
 from telex.ports.store import (
@@ -85,7 +85,7 @@ class Player:
         self._sent: list[Send] = []  # those that were stored
         self._requests: list[tuple[str, str]] = []  # for approval: id and sender
         self._calls: list[tuple[str, str]] = []  # requests to shut down: id and who is asked
-        self._leases: list[tuple[str, Lease]] = []
+        self._leases: list[tuple[str, LeasedMessage]] = []
 
     async def play(self, act: Act, bus: LocalBus) -> None:
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import LeaseLost
-from telex.model.message import MOVES, Lease
+from telex.model.message import MOVES, LeasedMessage
 from tests.bus.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, speech
 from tests.proofs import proves
 from tests.tables import VERSIONS
@@ -229,21 +229,21 @@ def test_a_nack_after_the_lease_expired_counts_while_nobody_else_has_the_message
         team.bus.ack(late.token, agent="lead")
 
 
-def offered_again(team: Team, late: Lease) -> None:
+def offered_again(team: Team, late: LeasedMessage) -> None:
     team.clock.leap(60.0)
     team.take(wait=10.0)
 
 
-def done_by_another(team: Team, late: Lease) -> None:
+def done_by_another(team: Team, late: LeasedMessage) -> None:
     team.clock.leap(60.0)
     team.bus.ack(team.take(wait=10.0).token, agent="lead")
 
 
-def given_back(team: Team, late: Lease) -> None:
+def given_back(team: Team, late: LeasedMessage) -> None:
     team.bus.nack(late.token, agent="lead", reason="no table")
 
 
-def given_up(team: Team, late: Lease) -> None:
+def given_up(team: Team, late: LeasedMessage) -> None:
     given_back(team, late)
     for _ in range(2):
         team.take(wait=60.0)
@@ -251,12 +251,12 @@ def given_up(team: Team, late: Lease) -> None:
     assert team.story(late.message.id).state == "dead"
 
 
-def retried_by_a_person(team: Team, late: Lease) -> None:
+def retried_by_a_person(team: Team, late: LeasedMessage) -> None:
     given_up(team, late)
     team.bus.retry(late.message.id)
 
 
-def withdrawn(team: Team, late: Lease) -> None:
+def withdrawn(team: Team, late: LeasedMessage) -> None:
     team.bus.leave("lead")
 
 
@@ -264,7 +264,7 @@ def withdrawn(team: Team, late: Lease) -> None:
 @pytest.mark.parametrize("verb", ["ack", "nack", "extend"])
 @pytest.mark.parametrize("end", [offered_again, done_by_another, given_back, given_up, retried_by_a_person, withdrawn])
 def test_what_is_said_under_a_lease_that_is_lost_is_refused_and_changes_nothing(
-    team: Team, verb: str, end: Callable[[Team, Lease], None]
+    team: Team, verb: str, end: Callable[[Team, LeasedMessage], None]
 ) -> None:
     team.note()
     late = team.take()

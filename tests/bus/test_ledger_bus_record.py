@@ -7,7 +7,7 @@ import pytest
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import NotFound
-from telex.model.message import BRINGING, Message
+from telex.model.message import BRINGING, StoredMessage
 from telex.ports.store import Query
 from telex.validation.check import check
 from tests.bus.bus_team import EVERY_TYPE, NOTE, OpenTeam, Shell, Team, each, every_dialect, flow, speech
@@ -329,7 +329,7 @@ def test_a_person_may_drop_a_dead_letter_and_it_stays_in_the_record(team: Team) 
 # --- the report to the sender -----------------------------------------------------------------------------------------
 
 
-def report_on(team: Team, dialect: Dialect, type_: MessageType) -> tuple[Message, Message]:
+def report_on(team: Team, dialect: Dialect, type_: MessageType) -> tuple[StoredMessage, StoredMessage]:
     """Let a message die. It, and what its sender is told."""
     said = speech(dialect, type_)
     id_ = team.say(said, "human").id

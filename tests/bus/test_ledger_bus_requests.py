@@ -10,7 +10,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.dialects.write import write
 from telex.errors import LeaseLost, RequestTimedOut
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import Receipt
 from telex.validation.check import check
 from tests.bus.bus_team import Speech, Team, codes, every_dialect, flow, speech
@@ -62,7 +62,7 @@ def test_what_does_not_answer_it_leaves_a_request_waiting(team: Team, raw: bytes
     assert team.story("q-1").answer_by is not None
 
 
-def asking(team: Team, reply: bytes, **more: Any) -> Lease | Receipt:
+def asking(team: Team, reply: bytes, **more: Any) -> LeasedMessage | Receipt:
     """Ask and wait, while the other answers after three seconds."""
     began = team.clock.now()
 
@@ -80,7 +80,7 @@ def asking(team: Team, reply: bytes, **more: Any) -> Lease | Receipt:
 def test_whoever_asks_and_waits_is_handed_the_answer(team: Team, raw: bytes) -> None:
     team.note(sender="dev", to=DEV)  # what else waits in its inbox stays there
     lease = asking(team, raw)
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, LeasedMessage)
     assert (lease.message.id, lease.message.raw, lease.inbox) == ("a-1", raw, DEV)
     assert team.bus.ack(lease.token, agent=DEV)
     assert len(team.inbox(DEV)) == 1
@@ -99,7 +99,7 @@ def test_a_request_may_be_in_any_dialect_and_be_answered_in_plain_words(team: Te
 
     team.clock.meanwhile = meanwhile
     lease = team.bus.request(said.raw, sender=said.sender, to="human")
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, LeasedMessage)
     assert lease.message.raw == b"Yes."
     assert "answered" in team.kinds(lease.message.reply_to or "")
 
@@ -152,7 +152,7 @@ def test_whoever_asks_and_waits_is_not_handed_the_reply_of_another(team: Team) -
 
     team.clock.meanwhile = meanwhile
     lease = team.bus.request("Which table?", sender="dev", to="lead", id="r-1")
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, LeasedMessage)
     assert (lease.message.sender, lease.message.raw) == ("lead", b"The old one.")
     assert [message.sender for _, message in team.bus.inbox("dev")] == ["qa", "lead"]
 

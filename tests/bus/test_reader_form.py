@@ -12,7 +12,7 @@ from telex.bus.render import rendering_for
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.model.finding import refusals
-from telex.model.message import Lease, Message, Rendering
+from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import Member
 from telex.model.text import digest_of
 from telex.validation.check import STRICT, check
@@ -24,26 +24,28 @@ DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 PROGRESS = speech_of("vbw-typed", "execution_update", "up-1")
 
 
-def message_of(dialect: Dialect, type_: MessageType, raw: bytes | None = None, role: str | None = None) -> Message:
+def message_of(
+    dialect: Dialect, type_: MessageType, raw: bytes | None = None, role: str | None = None
+) -> StoredMessage:
     """A message as it is kept."""
     said = speech(dialect, type_, "m-1")
     raw = said.raw if raw is None else raw
     names = (said.sender, role or said.sender, "ada", dialect.name, type_.name)
-    return Message(1, "m-1", 1_700_000_000.0, *names, 3, None, None, digest_of(raw), raw)
+    return StoredMessage(1, "m-1", 1_700_000_000.0, *names, 3, None, None, digest_of(raw), raw)
 
 
 def reader(*reads: str, role: str = "lead") -> Member:
     return Member("ada", role, reads)
 
 
-def given_to(team: Team, *reads: str, role: str = "lead") -> Lease:
+def given_to(team: Team, *reads: str, role: str = "lead") -> LeasedMessage:
     """What ada is given of an execution_update."""
     team.bus.join("ada", role=role, dialects=reads)
     team.say(PROGRESS, to="ada")
     return team.take("ada")
 
 
-def rendered(leased: Lease) -> Rendering:
+def rendered(leased: LeasedMessage) -> Rendering:
     assert leased.rendering is not None
     return leased.rendering
 

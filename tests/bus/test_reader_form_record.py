@@ -8,7 +8,7 @@ import pytest
 from telex.bus.render import rendering_for
 from telex.dialects.builtin.vbw import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import Receipt
 from tests.bus.bus_team import Shell, Team, codes, flow, speech_of
 from tests.bus.shutdown_kit import agrees, joined, reply, request
@@ -63,7 +63,7 @@ def test_only_the_original_is_kept_and_each_turn_renders_it_anew(told: Team) -> 
 # --- spelling ---------------------------------------------------------------------------------------------------------
 
 
-def answer_read_by_a_lead_of(team: Team, *reads: str, **words: object) -> Lease:
+def answer_read_by_a_lead_of(team: Team, *reads: str, **words: object) -> LeasedMessage:
     """A shutdown_response in the hands of a lead that reads this."""
     team.bus.join("lead", dialects=reads)
     joined(team, "ada")
@@ -72,7 +72,7 @@ def answer_read_by_a_lead_of(team: Team, *reads: str, **words: object) -> Lease:
     return team.take("lead")
 
 
-def payload(leased: Lease) -> dict[str, object]:
+def payload(leased: LeasedMessage) -> dict[str, object]:
     found = json.loads(leased.raw)["payload"]
     assert isinstance(found, dict)
     return found
@@ -254,7 +254,7 @@ def ask(team: Team, id: str = "ask-1", task: str = "1-1-T3") -> dict[str, Any]:
     return seen(team.take("cto"))
 
 
-def seen(leased: Lease) -> dict[str, Any]:
+def seen(leased: LeasedMessage) -> dict[str, Any]:
     found = json.loads(leased.raw)
     assert isinstance(found, dict)
     return found
@@ -354,7 +354,7 @@ def test_whoever_waits_for_the_answer_is_handed_it_in_its_own_dialect(mixed: Tea
     mixed.clock.meanwhile = meanwhile
     raw = speech_of("vbw-typed", "approval_request", "ask-1", author_role="lead").raw
     got = mixed.bus.request(raw, sender="lead", to="cto", timeout=30.0)
-    assert isinstance(got, Lease)
+    assert isinstance(got, LeasedMessage)
     assert (seen(got)["type"], seen(got)["payload"]["request_id"]) == ("approval_response", "ask-1")
     assert mixed.kinds("yes-1") == ["accepted", "leased", "translated"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.model.message import Event, Message, detail_of
+from telex.model.message import Event, StoredMessage, detail_of
 from telex.model.roster import TELEX
 from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.memory import MemoryStore
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 PROCESSES, BATCHES = 3, 25
 TOO_LATE = {"transition-not-allowed", "approval-answered"}  # another process was faster
 pytestmark = pytest.mark.slow
-Log = list[tuple[Event, Message | None]]
+Log = list[tuple[Event, StoredMessage | None]]
 
 
 class Outcome(NamedTuple):
@@ -68,7 +68,7 @@ def lost_or_twice(outcome: Outcome) -> list[str]:
     return [str(key) for key in promised | stored if promised[key] != stored[key]]
 
 
-def sent(log: Log) -> Iterator[tuple[Event, Message]]:
+def sent(log: Log) -> Iterator[tuple[Event, StoredMessage]]:
     for event, message in log:
         if event.kind in ("accepted", "refused") and message is not None and message.sender != TELEX:
             yield event, message

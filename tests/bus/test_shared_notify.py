@@ -16,7 +16,7 @@ from telex.bus.notify import SharedSubscription
 from telex.config import Settings
 from telex.errors import NotAMember, RequestFailed, StoreUnavailable
 from telex.model.limits import Limits
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.store import LeaseRequest
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
@@ -50,9 +50,9 @@ class Looks:
         store: Any = bus.store
         self._lease, store.lease = store.lease, self._counted
 
-    async def _counted(self, request: LeaseRequest) -> list[Lease]:
+    async def _counted(self, request: LeaseRequest) -> list[LeasedMessage]:
         self.by[request.holder] += 1
-        leases: list[Lease] = await self._lease(request)
+        leases: list[LeasedMessage] = await self._lease(request)
         return leases
 
     async def until_all_wait(self, names: list[str]) -> None:

@@ -16,7 +16,7 @@ from telex.client import SyncBus
 from telex.config import Settings
 from telex.errors import LeaseLost, StoreError
 from telex.model.limits import Limits
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import Bus, Receipt
 from tests.crash.agent_log import Line, Logbook, words_of
 from tests.crash.messages import READERS, sending
@@ -129,7 +129,7 @@ class Reader:
             await self.ack(bus, one)
         return len(leased)
 
-    async def ack(self, bus: Bus, one: Lease) -> None:
+    async def ack(self, bus: Bus, one: LeasedMessage) -> None:
         begun = time.time()
         try:
             first = await bus.ack(one.token, agent=self.name)

@@ -6,7 +6,7 @@ Each takes one promise away, and the test that guards the promise has to fail on
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.store import LeaseRequest, Settlement, SettleResult
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
@@ -33,7 +33,7 @@ def read_is_ack() -> None:
     """What a reader was handed counts as done."""
     lease = SqliteStore.lease
 
-    async def hasty(self: SqliteStore, request: LeaseRequest) -> list[Lease]:
+    async def hasty(self: SqliteStore, request: LeaseRequest) -> list[LeasedMessage]:
         leases, now, holder = await lease(self, request), request.now, request.holder
         await self.settle([Settlement(one.delivery, "leased", "acked", now, "acked", agent=holder) for one in leases])
         return leases

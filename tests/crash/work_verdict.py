@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from telex.dialects.registry import BUILT_IN
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.ports.store import EVERYTHING, events_with_messages
 from telex.stores.doctor import ReadOnlyConnection, wrong_topics
 from telex.stores.sqlite.store import SqliteStore
@@ -19,7 +19,7 @@ from tests.crash.verdict import integrity
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 SAID_PER_KILL_MIN = 2  # with fewer, the kills would have hit nothing but start-up
-Log = list[tuple[Event, Message | None]]
+Log = list[tuple[Event, StoredMessage | None]]
 
 
 class BookVerdict(NamedTuple):
@@ -101,12 +101,12 @@ def _twice(names: Iterator[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]
 
 
-def _lost(promised: set[tuple[str, str]], kept: list[Message]) -> list[str]:
+def _lost(promised: set[tuple[str, str]], kept: list[StoredMessage]) -> list[str]:
     times = Counter((one.sender, one.id) for one in kept)
     return [f"{sender} {id_}: {times[sender, id_]} times" for sender, id_ in promised if times[sender, id_] != 1]
 
 
-def _after_its_end(said: list[WorkMessage], kept: list[Message]) -> list[str]:
+def _after_its_end(said: list[WorkMessage], kept: list[StoredMessage]) -> list[str]:
     ends = {one.sender: one.seq for one in reversed(said) if one.action == "stopped" and one.get("approved") is True}
     return [f"{one.sender}: {one.id}" for one in kept if one.seq > ends.get(one.sender, one.seq)]
 

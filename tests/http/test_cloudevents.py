@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import telex
-from telex.model.message import Lease, Message
+from telex.model.message import LeasedMessage, StoredMessage
 from telex.surfaces.http.cloudevents import BATCH as MANY
 from telex.surfaces.http.cloudevents import EVENT as ONE
 from telex.surfaces.http.cloudevents import ReceivedEvent, event_of, event_of_lease, read_event
@@ -220,8 +220,8 @@ def test_the_trace_of_an_event_goes_out_with_its_message(client: httpx2.Client) 
     assert settled.json()["state"] == "stored"
 
 
-def kept(raw: bytes, **more: Any) -> Message:
-    plain = Message(2, "n-1", 1.8e9, "dev", "dev", "lead", None, None, 3, None, None, b"", raw)
+def kept(raw: bytes, **more: Any) -> StoredMessage:
+    plain = StoredMessage(2, "n-1", 1.8e9, "dev", "dev", "lead", None, None, 3, None, None, b"", raw)
     return plain._replace(**more)
 
 
@@ -239,7 +239,10 @@ def kept(raw: bytes, **more: Any) -> Message:
 @example(raw=b"x", sender="a%41/b:c")
 def test_a_message_that_goes_out_and_comes_in_again_is_the_same(raw: bytes, sender: str) -> None:
     message = kept(raw, sender=sender, correlation="c-1", reply_to="r-1")
-    for body in (event_of(message, {"traceparent": TRACE}), event_of_lease(Lease(message, 1, "lead", 1, 1, 1.8e9))):
+    for body in (
+        event_of(message, {"traceparent": TRACE}),
+        event_of_lease(LeasedMessage(message, 1, "lead", 1, 1, 1.8e9)),
+    ):
         found = read_event(body)
         assert isinstance(found, ReceivedEvent), found
         assert found.raw.strip(b" \t\r\n") == raw.strip(b" \t\r\n")

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import telex
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.surfaces.http.metrics import OTHER, VALUES_MAX, Metrics, RouteLabels
 from tests.bus.bus_team import speech_of
 from tests.proofs import proves
@@ -162,9 +162,9 @@ def test_no_agent_no_message_and_no_path_becomes_a_label(watched: Watched) -> No
     assert len(found.samples) < 150
 
 
-def refusal(code: Any, dialect: str | None = None) -> tuple[Event, Message]:
+def refusal(code: Any, dialect: str | None = None) -> tuple[Event, StoredMessage]:
     detail = json.dumps({"findings": [{"code": code}] if isinstance(code, str) else code})
-    message = Message(1, "m", 1.0, "dev", "dev", "lead", dialect, None, 3, None, None, b"", b"", True)
+    message = StoredMessage(1, "m", 1.0, "dev", "dev", "lead", dialect, None, 3, None, None, b"", b"", True)
     return Event(1, 1.0, "refused", "dev", 1, detail=detail), message
 
 

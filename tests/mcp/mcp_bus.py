@@ -13,7 +13,7 @@ from telex.config import Settings
 from telex.http_client.bus import error_in
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
-from telex.model.message import Delivery, Lease
+from telex.model.message import Delivery, LeasedMessage
 from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.protocol import encoded, made
@@ -52,7 +52,7 @@ class McpVerbs:
         return self._call(sender, role, "send", Receipt, message=message, **more)
 
     def receive(self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, **more: Any) -> Any:
-        return self._call(agent, role, "wait", list[Lease], seconds=wait, limit=limit, **more)
+        return self._call(agent, role, "wait", list[LeasedMessage], seconds=wait, limit=limit, **more)
 
     def ack(self, token: str, *, agent: str) -> Any:
         return self._call(agent, None, "ack", bool, token=token)

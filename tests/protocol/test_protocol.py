@@ -20,7 +20,7 @@ from telex.client import SyncBus
 from telex.http_client.bus import RemoteBus
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.message import Message
+from telex.model.message import StoredMessage
 from telex.ports.bus import Bus
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.arguments import CODE, from_texts, from_tree
@@ -100,9 +100,9 @@ def test_every_value_comes_back_as_it_was_and_fits_its_schema(kind: Any) -> None
 
 @proves("protocol/hex")
 def test_a_digest_is_told_in_hexadecimal_digits() -> None:
-    message = Message(1, "a", 0.5, "dev", "dev", "lead", None, None, 3, None, None, b"\x00\xff", b"raw")
+    message = StoredMessage(1, "a", 0.5, "dev", "dev", "lead", None, None, 3, None, None, b"\x00\xff", b"raw")
     assert plain(message)["digest"] == "00ff"
-    assert made(Message, plain(message)) == message
+    assert made(StoredMessage, plain(message)) == message
 
 
 @proves("protocol/not-a-number")
@@ -118,7 +118,10 @@ def test_a_number_that_no_store_can_hold_does_not_fit(number: int) -> None:
     with pytest.raises(CodecError):
         made(int, number)
     with pytest.raises(CodecError):
-        made(Message, plain(Message(1, "", 0.0, "", "", "", None, None, 3, None, None, b"", b"")) | {"seq": number})
+        made(
+            StoredMessage,
+            plain(StoredMessage(1, "", 0.0, "", "", "", None, None, 3, None, None, b"", b"")) | {"seq": number},
+        )
     assert made(int, 2**63 - 1) == 2**63 - 1
 
 

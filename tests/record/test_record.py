@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from telex.model.message import Event, Message, NewMessage
+from telex.model.message import Event, NewMessage, StoredMessage
 from telex.model.text import digest_of
 from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records, said
 from tests.proofs import proves
@@ -12,8 +12,8 @@ from tests.proofs import proves
 NOON = 1_769_860_800.0
 
 
-def message(raw: bytes = b'{"type": "dev_blocker"}', **changes: object) -> Message:
-    whole = Message(
+def message(raw: bytes = b'{"type": "dev_blocker"}', **changes: object) -> StoredMessage:
+    whole = StoredMessage(
         seq=1, id="m1", at=NOON, sender="dev", role="dev", to="lead", dialect="vbw-handoff", type="dev_blocker",
         rank=1, correlation="T1", reply_to=None, digest=digest_of(raw), raw=raw,
     )  # fmt: skip

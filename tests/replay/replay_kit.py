@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from telex.dialects.schema import Tree
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.replay.reader import Line, LogEntry, of_store
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.surfaces.cli.main import main
@@ -42,7 +42,9 @@ def simulated(simulator: Simulator, lines: Iterable[Line]) -> list[SimulatedResu
     return results
 
 
-def simulated_events(simulator: Simulator, events: Iterable[tuple[Event, Message | None]]) -> list[SimulatedResult]:
+def simulated_events(
+    simulator: Simulator, events: Iterable[tuple[Event, StoredMessage | None]]
+) -> list[SimulatedResult]:
     return simulated(simulator, [of_store(*event) for event in events])
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from telex.bus import run_sync
 from telex.bus.local import LocalBus
 from telex.errors import TelexError
-from telex.model.message import Delivery, Event, Lease, Message
+from telex.model.message import Delivery, Event, LeasedMessage, StoredMessage
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, Store, dead_letters, events_with_messages, waiting_deliveries
 from telex.testing import FakeClock
@@ -57,7 +57,7 @@ class Story:
         self.clock, self.store = FakeClock(), store
         self.bus = LocalBus(store, self.clock, desk=CheckPolicy(strict=strict))
         self.seen: list[Seen] = []
-        self._held: list[tuple[str, Lease]] = []
+        self._held: list[tuple[str, LeasedMessage]] = []
 
     def play(self, acts: list[Any]) -> "Story":
         for act in acts:
@@ -67,7 +67,7 @@ class Story:
             self.clock.leap(0.5)  # so that every act has a moment of its own
         return self
 
-    def events(self) -> list[tuple[Event, Message | None]]:
+    def events(self) -> list[tuple[Event, StoredMessage | None]]:
         return run_sync(self.store.read(events_with_messages, EVERYTHING, EVENTS_MAX))
 
     def _do(self, one: Any) -> None:

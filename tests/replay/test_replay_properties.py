@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from telex.bus import run_sync
 from telex.dialects.registry import BUILT_IN
-from telex.model.message import Event, Message, detail_of
+from telex.model.message import Event, StoredMessage, detail_of
 from telex.ports.store import Store
 from telex.record import exported
 from telex.replay import time_travel as moment_room
@@ -91,7 +91,7 @@ def codes(findings: Any) -> list[str]:
     return sorted(finding["code"] for finding in findings if finding.get("severity", "refusal") == "refusal")
 
 
-def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Message]]:
+def brought(events: list[tuple[Event, StoredMessage | None]]) -> list[tuple[Event, StoredMessage]]:
     return [(event, message) for event, message in events if message is not None and event.seq == message.seq]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, TypeVar, cast
 
-from telex.model.message import Delivery, Event, Message, NewMessage
+from telex.model.message import Delivery, Event, NewMessage, StoredMessage
 from telex.model.roster import Member
 from telex.ports.store import (
     Cache,
@@ -213,7 +213,7 @@ class BlindReads(FaultyTransaction):
         blind = self._is_blind("snapshot") and topic in self._snapshots
         return self._snapshots[topic] if blind else self.tx.snapshot(topic)
 
-    def messages(self, query: MessageQuery) -> list[Message]:
+    def messages(self, query: MessageQuery) -> list[StoredMessage]:
         return self._seen("messages", self.tx.messages(query), lambda message: message.seq)
 
     def deliveries(self, query: DeliveryQuery) -> list[Delivery]:
@@ -224,7 +224,7 @@ class BlindReads(FaultyTransaction):
     def events(self, query: EventQuery) -> list[Event]:
         return self._seen("events", self.tx.events(query), lambda event: event.seq)
 
-    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]:
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, StoredMessage]]:
         return self._seen("pending_requests", self.tx.pending_requests(query), lambda pair: pair[1].seq)
 
     def topics(self, kind: str | None = None, after: int = 0) -> list[str]:

@@ -11,7 +11,7 @@ import telex
 from telex.client import SyncBus
 from telex.config import Settings
 from telex.errors import RequestTimedOut
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.stores.doctor import examine
 from tests.proofs import proves
 
@@ -72,7 +72,7 @@ def test_a_damaged_message_is_not_translated_for_its_reader_either(store: Path, 
 def test_a_damaged_answer_is_no_answer(store: Path, bus: SyncBus) -> None:
     def ask(id_: str) -> str:
         answer = bus.request("May I pay?", sender="dev", to="lead", id=id_, timeout=0.02)
-        assert isinstance(answer, Lease)
+        assert isinstance(answer, LeasedMessage)
         return answer.message.id
 
     for id_ in ("q1", "q2"):

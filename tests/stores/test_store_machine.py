@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from telex.bus import run_sync
-from telex.model.message import AT_ONCE, Lease, NewMessage
+from telex.model.message import AT_ONCE, LeasedMessage, NewMessage
 from telex.model.text import digest_of
 from telex.ports.store import (
     LeaseRequest,
@@ -64,7 +64,7 @@ class StoreMachine(RuleBasedStateMachine):
         super().__init__()
         self.clock = FakeClock()
         self.model = Model()
-        self.tokens: list[Lease] = []  # every lease ever given; old ones too
+        self.tokens: list[LeasedMessage] = []  # every lease ever given; old ones too
         self.store = self.open()
 
     def open(self) -> Store:

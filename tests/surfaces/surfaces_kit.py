@@ -19,7 +19,7 @@ from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
 from telex.connection import connect
 from telex.model.limits import HUB_LIMITS
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import Receipt
 from telex.surfaces.http.app import build_app
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
@@ -191,9 +191,9 @@ def note(door: Door, id: str = "n-1", to: str = "lead", text: str = NOTE, **more
     return receipt
 
 
-def take(door: Door, agent: str = "lead", **more: Any) -> Lease:
+def take(door: Door, agent: str = "lead", **more: Any) -> LeasedMessage:
     [leased] = door.bus.receive(agent, **more)
-    assert isinstance(leased, Lease)
+    assert isinstance(leased, LeasedMessage)
     return leased
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from telex.errors import InvalidValue, LeaseLost, NotAMember, NotFound, RequestTimedOut
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import Receipt
 from telex.ports.store import Query
 from tests.bus.bus_team import codes, speech_of
@@ -196,7 +196,7 @@ def test_a_request_comes_back_with_its_reply_leased_to_whoever_asked(wide_door: 
 
     with meanwhile(wide_door, reply):
         answer = wide_door.bus.request("Is it green?", sender="dev", to="lead", id="q-1", timeout=30.0)
-    assert isinstance(answer, Lease)
+    assert isinstance(answer, LeasedMessage)
     assert (answer.raw, answer.message.reply_to) == (b"No.", "q-1")
     assert wide_door.bus.ack(answer.token, agent="dev")
 

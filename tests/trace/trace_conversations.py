@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from telex.model.message import Delivery, Event, Message, State
+from telex.model.message import Delivery, Event, State, StoredMessage
 from telex.ports.bus import MessageHistory
 
 BEGAN_AT = 1_767_268_800.0  # 2026-01-01 12:00:00 UTC
@@ -15,7 +15,7 @@ class Teller:
     def __init__(self, correlation: str = "release-7") -> None:
         self.correlation = correlation
         self._seq = 0
-        self._stories: dict[str, tuple[Message, list[Delivery], list[Event]]] = {}
+        self._stories: dict[str, tuple[StoredMessage, list[Delivery], list[Event]]] = {}
 
     def _next(self) -> int:
         self._seq += 1
@@ -34,7 +34,7 @@ class Teller:
         refused: dict[str, Any] | None = None,
     ) -> None:
         seq, when = self._next(), BEGAN_AT + at
-        message = Message(
+        message = StoredMessage(
             seq, id, when, sender, "dev", to, "vbw-typed", type_, rank, self.correlation, reply_to, b"", b"{}",
             refused is not None,
         )  # fmt: skip
@@ -72,7 +72,7 @@ class Teller:
         ]
 
 
-def _state(message: Message, deliveries: list[Delivery]) -> str:
+def _state(message: StoredMessage, deliveries: list[Delivery]) -> str:
     states = {delivery.state for delivery in deliveries}
     return "refused" if message.refused else " and ".join(sorted(states))
 

@@ -9,7 +9,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.write import write
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.bus import Receipt
 from telex.validation.check import STRICT, check
 from tests.bus.bus_team import Shell, Team
@@ -33,7 +33,7 @@ class Five:
 
     def __init__(self, team: Team) -> None:
         self.team = team
-        self.given: dict[str, list[Lease]] = {name: [] for name in READS}
+        self.given: dict[str, list[LeasedMessage]] = {name: [] for name in READS}
         for name, reads in READS.items():
             team.bus.join(name, dialects=[reads])
 
@@ -74,7 +74,7 @@ class Five:
                 self.team.bus.ack(leased.token, agent=name)
 
 
-def told(leased: Lease, reads: str) -> str:
+def told(leased: LeasedMessage, reads: str) -> str:
     """As what the agent was given it; nothing but its own dialect, or markdown, is ever given to anybody."""
     dialect, type_ = leased.message.dialect, leased.message.type
     if leased.rendering is not None:

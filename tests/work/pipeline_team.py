@@ -14,7 +14,7 @@ from telex.bus.orchestrator import Orchestrator, OrchestratorRound
 from telex.client import SyncBus
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
-from telex.model.message import Message
+from telex.model.message import StoredMessage
 from telex.ports.bus import Receipt
 from telex.work.pipeline import Work
 from telex.work.view import parse_tree
@@ -87,7 +87,7 @@ class Crew:
             done += 1
         return done
 
-    def answer(self, message: Message, role: str) -> bytes | None:
+    def answer(self, message: StoredMessage, role: str) -> bytes | None:
         type_ = {"reviewer": "review_verdict", "auditor": "audit_verdict"}.get(role) or REPLIES.get(message.type or "")
         if type_ is None:
             return None

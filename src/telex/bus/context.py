@@ -18,7 +18,7 @@ from telex.dialects.schema import Dialect, MessageType
 from telex.errors import InvalidValue, StoreError, StoreFull
 from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AGENT, HUMAN, Member, Roster, roster_of
 from telex.ports.environment import Clock, Evidence
@@ -311,7 +311,7 @@ class TeamState:
         self._topics[name] = last, state
         return last, state
 
-    def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
+    def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, StoredMessage]]) -> tuple[int, Any]:
         from telex.work import reducer
 
         fold = reducer.fold  # callers may hold the state before the first message, but none of the later ones
@@ -480,18 +480,18 @@ class BusContext:
                     return dialect, type_
         return None, None
 
-    def type_of(self, message: Message) -> tuple[Dialect, MessageType] | None:
+    def type_of(self, message: StoredMessage) -> tuple[Dialect, MessageType] | None:
         """None: plain text, or a dialect that this team no longer has."""
         dialect = self.dialects.get(message.dialect or "")
         type_ = dialect.types.get(message.type or "") if dialect is not None else None
         return (dialect, type_) if dialect is not None and type_ is not None else None
 
-    def action_of(self, message: Message) -> str:
+    def action_of(self, message: StoredMessage) -> str:
         """The action of a stored message in the work; empty where it has none."""
         typed = self.type_of(message)
         return typed[1].action if typed is not None else ""
 
-    def is_escalation(self, message: Message) -> bool:
+    def is_escalation(self, message: StoredMessage) -> bool:
         return self.action_of(message) == ESCALATE
 
     # --- reads -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from telex.dialects.schema import PRIORITIES, Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.message import Message, NewMessage, WorkChange
+from telex.model.message import NewMessage, StoredMessage, WorkChange
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.model.text import ROOT, digest_of, path_of
@@ -219,7 +219,7 @@ def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member:
     return None
 
 
-def _is_from(message: Message, inboxes: Route) -> bool:
+def _is_from(message: StoredMessage, inboxes: Route) -> bool:
     return not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
 
 
@@ -282,7 +282,7 @@ def requests_answered_by(
     return AnsweredRequests((*settled, *decided, *answered), tuple([f for f in findings if f is not None]))
 
 
-def _correlation_differs(checked: CheckedMessage, message: Message) -> Finding | None:
+def _correlation_differs(checked: CheckedMessage, message: StoredMessage) -> Finding | None:
     """A reply that names another conversation than its request."""
     own, dialect = checked.envelope.correlation, checked.dialect
     field = dialect.wire.correlation if dialect is not None and dialect.name == message.dialect else None
@@ -327,7 +327,7 @@ def _decided(context: BusContext, reads: Reads, work_change: WorkChange | None) 
 
 
 def _wants_another_answer(
-    context: BusContext, message: Message, traits: TypeTraits | None, work_change: WorkChange | None
+    context: BusContext, message: StoredMessage, traits: TypeTraits | None, work_change: WorkChange | None
 ) -> bool:
     """Whether the request still waits after this reply: text decides nothing."""
     action = context.action_of(message) if context.policy.work else ""

@@ -21,7 +21,7 @@ from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import Dialect, ListOf, MessageType, Text, Tree, get_path, kind_at, set_path
 from telex.dialects.write import write
 from telex.model.limits import Limits
-from telex.model.message import Delivery, Event, Message, NewMessage, WorkChange
+from telex.model.message import Delivery, Event, NewMessage, StoredMessage, WorkChange
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.model.work import NO_DEADLINE, Escalation, EscalationLevel, waits_for_ever
@@ -32,8 +32,8 @@ from telex.work.escalations import FOLDS, KIND, above, topic_of
 from telex.work.reducer import HeaderFields
 from telex.work.view import parse_tree, work_message_from_log
 
-Pending = list[tuple[PendingRequest, Message]]
-Overdue = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
+Pending = list[tuple[PendingRequest, StoredMessage]]
+Overdue = Sequence[tuple[PendingRequest, StoredMessage, Sequence[Delivery]]]
 OPEN_MAX = 10_000  # escalations listed
 FAR_AWAY = NO_DEADLINE * 2
 
@@ -43,7 +43,7 @@ def deadline_of(level: str, inboxes: Sequence[str], now: float, limits: Limits) 
     return NO_DEADLINE if is_human else now + limits.escalation_seconds
 
 
-def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escalation | None:
+def escalation_of(context: BusContext, reads: Reads, message: StoredMessage) -> Escalation | None:
     """The escalation that this message is a step of. None: a lenient team let it pass outside the work rules."""
     for id_ in (message.id, message.reply_to):
         escalation: Escalation | None = context.team.topic(topic_of(id_)) if id_ is not None else None
@@ -60,14 +60,14 @@ def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escala
 # --- timeouts --------------------------------------------------------------------------------------------------------
 
 
-async def escalate_further(context: BusContext, request: PendingRequest, message: Message) -> bool:
+async def escalate_further(context: BusContext, request: PendingRequest, message: StoredMessage) -> bool:
     """Take an unanswered escalation one step up. False: the message is none, and its timeout is handled otherwise."""
     if not context.is_escalation(message):
         return False
     return await context.store.transaction(lambda tx: _escalate(context, tx, request, message))
 
 
-def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, message: Message) -> bool:
+def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, message: StoredMessage) -> bool:
     context.team.begin(tx)
     typed, escalation = context.type_of(message), escalation_of(context, tx, message)
     if typed is None or escalation is None:
@@ -112,7 +112,7 @@ def climb_from(dialect: Dialect, type_: MessageType, level: str, roster: Roster)
 def _next_step(
     context: BusContext,
     escalation: Escalation,
-    message: Message,
+    message: StoredMessage,
     dialect: Dialect,
     type_: MessageType,
     *,

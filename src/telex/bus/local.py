@@ -12,7 +12,7 @@ from telex.bus.context import BusContext, count, searched
 from telex.bus.decision import SendRequest
 from telex.bus.send import Raw, Sender, as_bytes
 from telex.model.finding import Finding
-from telex.model.message import BRINGING, Delivery, Event, Lease, Message, NewMessage, Rendering
+from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt, Wake
 from telex.ports.environment import Clock, Evidence
@@ -100,7 +100,7 @@ class LocalBus:
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Lease]:
+    ) -> list[LeasedMessage]:
         return await receive.receive(
             self._context, self._notifier, agent, role=role, limit=limit, wait=wait, lease=lease
         )
@@ -127,7 +127,7 @@ class LocalBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | Lease:
+    ) -> Receipt | LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
         receipt = await self._send(
             SendRequest(
@@ -140,15 +140,17 @@ class LocalBus:
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    async def read(self, id: str, *, agent: str) -> Message:
+    async def read(self, id: str, *, agent: str) -> StoredMessage:
         return await queries.read(self._context, id, agent)
 
-    async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
+    async def inbox(
+        self, agent: str, *, role: str | None = None, limit: int = 100
+    ) -> list[tuple[Delivery, StoredMessage]]:
         await self.sweep()
         member = receive.as_member(await self._context.find_member(agent, role))
         return await self.store.read(waiting_deliveries, await self._context.inboxes(member), count("limit", limit))
 
-    async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
+    async def rendering(self, message: StoredMessage, *, agent: str) -> Rendering | None:
         return await render.rendering(self._context, message, agent)
 
     async def why(self, id: str) -> list[MessageHistory]:
@@ -159,14 +161,14 @@ class LocalBus:
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
-    ) -> AsyncGenerator[tuple[Event, Message | None], None]:
+    ) -> AsyncGenerator[tuple[Event, StoredMessage | None], None]:
         followed = notify.follow_events(self._context, self._notifier, searched(query), follow=follow, wait=wait)
         async with aclosing(followed) as pages:
             async for page in pages:
                 for item in page:
                     yield item
 
-    async def search(self, text: str, *, limit: int = 50) -> list[Message]:
+    async def search(self, text: str, *, limit: int = 50) -> list[StoredMessage]:
         query = searched(Query(text=text, kinds=BRINGING, newest_first=True))
         events = await self.store.read(events_with_messages, query, count("limit", limit))
         return [message for _, message in events if message is not None]
@@ -274,7 +276,7 @@ class LocalBus:
 
     # --- dead letters, import, maintenance ---------------------------------------------------------------------------
 
-    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
+    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, StoredMessage]]:
         await self.sweep()
         return await self.store.read(dead_letters, count("limit", limit))
 

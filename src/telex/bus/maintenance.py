@@ -9,7 +9,7 @@ from functools import partial
 from telex.bus.context import SHUTDOWN, BusContext
 from telex.delivery import lifecycle
 from telex.errors import NotFound, StoreError, StoreFull
-from telex.model.message import Delivery, Event, Message, NewMessage
+from telex.model.message import Delivery, Event, NewMessage, StoredMessage
 from telex.model.roster import ONE_OF_ROLE, Member
 from telex.ports.store import (
     DeliveryQuery,
@@ -97,7 +97,7 @@ async def _expire_requests(context: BusContext) -> int:
 
 
 async def _expire_request(
-    context: BusContext, request: PendingRequest, message: Message, deliveries: list[Delivery]
+    context: BusContext, request: PendingRequest, message: StoredMessage, deliveries: list[Delivery]
 ) -> None:
     from telex.bus.escalate import escalate_further  # few answers are late
 
@@ -116,7 +116,7 @@ async def _expire_request(
 
 
 async def dead_letter_notices(
-    context: BusContext, delivery: Delivery, reason: str, message: Message | None = None
+    context: BusContext, delivery: Delivery, reason: str, message: StoredMessage | None = None
 ) -> tuple[NewMessage, ...]:
     """A message to the sender, if it is still a member, to be stored together with the dead letter."""
     from telex.delivery.lifecycle import not_delivered
@@ -209,7 +209,7 @@ async def _withdraw_inboxes_of_left_members(context: BusContext) -> int:
     return done
 
 
-async def _withdraw(context: BusContext, delivery: Delivery, message: Message, member: Member) -> Settlement:
+async def _withdraw(context: BusContext, delivery: Delivery, message: StoredMessage, member: Member) -> Settlement:
     name, now = member.name, context.clock.now()
     if member.stopped_at is None:
         kind, reason = "withdrawn", f"{name} has left the team"
@@ -226,7 +226,7 @@ async def _withdraw(context: BusContext, delivery: Delivery, message: Message, m
     return await keep_request_open(context, settlement, delivery)
 
 
-async def _has_agreed(context: BusContext, name: str, request: Message) -> bool:
+async def _has_agreed(context: BusContext, name: str, request: StoredMessage) -> bool:
     """False for a member that was stopped by force."""
     state = (await context.topics((SHUTDOWN,))).get(SHUTDOWN)
     answers = [call.answers[name] for call in state.calls if name in call.answers] if state is not None else []

@@ -14,7 +14,7 @@ from telex.bus import LazyModule
 from telex.bus.context import BusContext
 from telex.bus.maintenance import run_if_due, run_maintenance
 from telex.errors import StoreError
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.ports.store import (
     Changes,
     Query,
@@ -121,7 +121,7 @@ PAGE = 500  # events fetched at a time
 PAGE_MIN, PAGE_BYTES = 16, 4 * 1_048_576  # fewer where messages are large: about so many bytes
 BEHIND_MAX = 2_000  # events buffered for a follower; beyond that it reads the log by itself
 READS_APART_SECONDS = 0.02  # events of this span are read together
-EventPage = Sequence[tuple[Event, Message | None]]
+EventPage = Sequence[tuple[Event, StoredMessage | None]]
 
 
 class Follower:

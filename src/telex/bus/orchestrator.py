@@ -15,7 +15,7 @@ from telex.dialects.schema import TYPE
 from telex.dialects.write import write
 from telex.errors import InvalidValue, LeaseLost, NotFound
 from telex.model.limits import LIMITS
-from telex.model.message import Message
+from telex.model.message import StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, choice_of
 from telex.ports.bus import Bus, Receipt
@@ -33,7 +33,9 @@ class OrchestratorRound(NamedTuple):
     taken: int
     sent: tuple[Dispatch, ...] = ()
     refused: tuple[tuple[Dispatch, Receipt], ...] = ()  # retried after a restart
-    handed_on: tuple[Message, ...] = ()  # messages that are no result of a work: the sender or a person was notified
+    handed_on: tuple[
+        StoredMessage, ...
+    ] = ()  # messages that are no result of a work: the sender or a person was notified
 
     @property
     def idle(self) -> bool:
@@ -186,7 +188,7 @@ class Orchestrator:
             correlation=work.id,
         )
 
-    async def _stored(self, id_: str) -> list[Message]:
+    async def _stored(self, id_: str) -> list[StoredMessage]:
         """The accepted messages of that id."""
         try:
             histories = await self._bus.why(id_)
@@ -202,7 +204,7 @@ class Orchestrator:
 
     # --- other messages ----------------------------------------------------------------------------------------------
 
-    async def _hand_on(self, message: Message) -> None:
+    async def _hand_on(self, message: StoredMessage) -> None:
         """Notify the sender of a result that belongs to no work, and a person of any other message."""
         is_result = _is_signal(message)
         if is_result:
@@ -219,7 +221,7 @@ class Orchestrator:
             )
 
 
-def _is_signal(message: Message) -> bool:
+def _is_signal(message: StoredMessage) -> bool:
     return choice_of(message.dialect or "").dialect == SIGNAL_MD.name and message.type in ANSWERS
 
 

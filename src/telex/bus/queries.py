@@ -12,7 +12,7 @@ from telex.bus.notify import Notifier
 from telex.delivery.lifecycle import state_of
 from telex.errors import InvalidValue, NotFound, StoreFull
 from telex.model.finding import Finding
-from telex.model.message import BRINGING, OPEN, Event, Message, NewMessage
+from telex.model.message import BRINGING, OPEN, Event, NewMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import MessageHistory, MessageState, Presence, UnreadInbox
@@ -47,11 +47,11 @@ _FINAL = frozenset({"acked", "dead", "expired", "withdrawn"}) | NEVER_DELIVERED
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-async def message_history(context: BusContext, message: Message) -> MessageHistory:
+async def message_history(context: BusContext, message: StoredMessage) -> MessageHistory:
     return await context.store.read(_history, message)
 
 
-def _history(reads: Reads, message: Message) -> MessageHistory:
+def _history(reads: Reads, message: StoredMessage) -> MessageHistory:
     deliveries, events = tuple(deliveries_of(reads, message.seq)), tuple(events_of(reads, message.seq))
     pending = reads.pending_requests(RequestQuery(id=message.id))
     due = [request.due_at for request, asked in pending if asked.seq == message.seq]
@@ -66,7 +66,7 @@ async def why(context: BusContext, id_: str) -> list[MessageHistory]:
     return [history._replace(unread=_unread(context, history, roster)) for history in histories]
 
 
-async def _find(context: BusContext, id_: str) -> list[Message]:
+async def _find(context: BusContext, id_: str) -> list[StoredMessage]:
     messages = await context.store.read(find_messages, id_)
     if not messages:
         raise NotFound(f"no message has the id {id_[:128]}, or it is no longer stored: look for it with telex search.")
@@ -149,7 +149,7 @@ def _state(reads: Reads, seq: int) -> MessageState | None:
     return MessageState(seq, state_of(deliveries, events, refused=stored.kind == "refused"), len(deliveries), acked)
 
 
-async def read(context: BusContext, id_: str, agent: str) -> Message:
+async def read(context: BusContext, id_: str, agent: str) -> StoredMessage:
     """The message; the event `read` is recorded where it waits for this agent."""
     messages = await _find(context, id_)
     name, now = normalised(agent), context.clock.now()
@@ -266,7 +266,7 @@ async def merge(source: "LocalBus", target: "LocalBus", now: float) -> MergeRepo
     )
 
 
-async def _copy(source: "LocalBus", event: Event, message: Message, now: float) -> NewMessage:
+async def _copy(source: "LocalBus", event: Event, message: StoredMessage, now: float) -> NewMessage:
     """The message as history, or as sent now to the recipients that have not acked it."""
     fields = {name: value for name, value in message._asdict().items() if name in NewMessage._fields}
     if event.kind == "refused":

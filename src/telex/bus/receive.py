@@ -8,7 +8,7 @@ from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
 from telex.errors import LeaseLost, NotAMember, NotFound, RequestFailed, RequestTimedOut
 from telex.model.finding import Finding
-from telex.model.message import OPEN, Delivery, Lease, Message, detail_of
+from telex.model.message import OPEN, Delivery, LeasedMessage, StoredMessage, detail_of
 from telex.model.roster import Member
 from telex.model.text import digest_of, replace_surrogates
 from telex.ports.store import (
@@ -47,7 +47,7 @@ async def receive(
     limit: int,
     wait: float,
     lease: float | None,
-) -> list[Lease]:
+) -> list[LeasedMessage]:
     member = await member_or_raise(context, agent, role)
     limit = min(count("limit", limit), context.limits.receive_max)
     lease = context.limits.lease_seconds if lease is None else seconds("lease", lease, LEASE_SECONDS_MIN)
@@ -81,7 +81,7 @@ async def next_poll_at(context: BusContext, inboxes: Sequence[str], now: float) 
     return max(due_at, now + POLLS_APART_SECONDS_MIN)
 
 
-async def lease_messages(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
+async def lease_messages(context: BusContext, member: Member, request: LeaseRequest) -> list[LeasedMessage]:
     """Lease due messages, in a dialect that the member reads. A message whose bytes are damaged becomes a dead
     letter."""
     while True:
@@ -203,7 +203,9 @@ def request_seconds(context: BusContext, timeout: float | None) -> float:
     return context.limits.request_seconds if timeout is None else seconds("timeout", timeout)
 
 
-async def wait_for_answer(context: BusContext, notifier: Notifier, id_: str, sender: str, timeout: float) -> Lease:
+async def wait_for_answer(
+    context: BusContext, notifier: Notifier, id_: str, sender: str, timeout: float
+) -> LeasedMessage:
     """Lease the answer to a request that was just sent.
 
     Raises:
@@ -224,7 +226,9 @@ async def wait_for_answer(context: BusContext, notifier: Notifier, id_: str, sen
     return answer
 
 
-async def _answer(context: BusContext, notifier: Notifier, question: Message, deadline: float) -> Lease | None:
+async def _answer(
+    context: BusContext, notifier: Notifier, question: StoredMessage, deadline: float
+) -> LeasedMessage | None:
     member = await member_or_raise(context, question.sender)
     dialect_and_type = context.type_of(question)
     reply = dialect_and_type[1].reply if dialect_and_type is not None else None
@@ -250,7 +254,9 @@ async def _answer(context: BusContext, notifier: Notifier, question: Message, de
         subscription.close()
 
 
-async def _answers(context: BusContext, question: Message, inboxes: Sequence[str], types: Sequence[str]) -> list[int]:
+async def _answers(
+    context: BusContext, question: StoredMessage, inboxes: Sequence[str], types: Sequence[str]
+) -> list[int]:
     """The delivery of the message that has answered it; other replies stay in the inbox."""
     store = context.store
     deliveries = await store.read(answers_to, inboxes, question, types)

@@ -20,7 +20,7 @@ from telex.dialects.write import write
 from telex.errors import NotFound
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS, Limits
-from telex.model.message import CHANGES, Event, Lease, Message, Rendering, detail_of
+from telex.model.message import CHANGES, Event, LeasedMessage, Rendering, StoredMessage, detail_of
 from telex.model.roster import ONE_OF_ROLE, DialectChoice, Member, choice_of
 from telex.ports.store import (
     LeaseRequest,
@@ -46,7 +46,7 @@ else:  # most readers need no translation
 Dialects = Mapping[str, Dialect]
 
 
-async def rendering(context: BusContext, message: Message, agent: str) -> Rendering | None:
+async def rendering(context: BusContext, message: StoredMessage, agent: str) -> Rendering | None:
     roster, name = await context.roster(), normalised(agent)
     member = roster.find(name) or roster.members.get(name)
     if member is None:
@@ -54,7 +54,7 @@ async def rendering(context: BusContext, message: Message, agent: str) -> Render
     return await context.read(lambda reads: reader_form(context, reads, message, member))
 
 
-async def lease(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
+async def lease(context: BusContext, member: Member, request: LeaseRequest) -> list[LeasedMessage]:
     """Lease messages, each with its translation for the reader."""
     renderings: dict[int, Rendering | None] = {}
     if request.limit > 1 and not request.only:  # translated before the lock is taken, as far as possible
@@ -62,7 +62,7 @@ async def lease(context: BusContext, member: Member, request: LeaseRequest) -> l
         stored = [(delivery, message) for delivery, message in waiting if delivery.state == "stored"]
         renderings = {delivery.seq: rendered(context, message, member) for delivery, message in stored}
 
-    def translated(lease: Lease) -> Event | None:
+    def translated(lease: LeasedMessage) -> Event | None:
         if lease.delivery not in renderings:
             renderings[lease.delivery] = rendered(context, lease.message, member)
         rendering = renderings[lease.delivery]
@@ -76,7 +76,7 @@ async def lease(context: BusContext, member: Member, request: LeaseRequest) -> l
     return [lease._replace(rendering=renderings.get(lease.delivery)) for lease in leases]
 
 
-def _event_detail(rendering: Rendering, member: Member, message: Message) -> dict[str, str | int | None]:
+def _event_detail(rendering: Rendering, member: Member, message: StoredMessage) -> dict[str, str | int | None]:
     """Dialect and type of the rendering, and how many fields were changed."""
     counts = {name: len(getattr(rendering, name)) for name in CHANGES}
     mistake = {"mistake": rendering.mistake} if rendering.mistake else {}
@@ -84,7 +84,7 @@ def _event_detail(rendering: Rendering, member: Member, message: Message) -> dic
     return kind | {name: count for name, count in counts.items() if count} | mistake
 
 
-def _spelling(rendering: Rendering, member: Member, message: Message) -> dict[str, str]:
+def _spelling(rendering: Rendering, member: Member, message: StoredMessage) -> dict[str, str]:
     """The version and spellings that the reader chose, if any: its choice may change before the event is read."""
     base = _base(rendering.dialect)
     choice = next((choice for choice in choices_of(member.dialects) if choice.dialect == base), None)
@@ -94,7 +94,7 @@ def _spelling(rendering: Rendering, member: Member, message: Message) -> dict[st
     return {"reads": choice.text if other_version else choice._replace(version=None).text}
 
 
-def reader_form(context: BusContext, reads: Reads, message: Message, member: Member) -> Rendering | None:
+def reader_form(context: BusContext, reads: Reads, message: StoredMessage, member: Member) -> Rendering | None:
     """The form in which the member last leased the message; before the first lease, and before a retry, the form that
     it would get now."""
     last = _last_lease(reads, message, member.name)
@@ -106,7 +106,7 @@ def reader_form(context: BusContext, reads: Reads, message: Message, member: Mem
     return rendered(context, message, member._replace(dialects=dialects))
 
 
-def _last_lease(reads: Reads, message: Message, name: str) -> dict[str, Any] | None:
+def _last_lease(reads: Reads, message: StoredMessage, name: str) -> dict[str, Any] | None:
     """Details of the translation in which the message was last leased; empty where it was not translated. None: it was
     not leased yet, or will be again."""
     deliveries = [delivery for delivery in deliveries_of(reads, message.seq) if delivery.attempts]
@@ -152,7 +152,7 @@ def unnamed_request(
 # --- rendering -------------------------------------------------------------------------------------------------------
 
 
-def rendered(context: BusContext, message: Message, member: Member) -> Rendering | None:
+def rendered(context: BusContext, message: StoredMessage, member: Member) -> Rendering | None:
     """The message as the member reads it. None: as it was sent."""
     try:
         if _has_lost_its_dialect(context, message) and not _reads(member, message.dialect):
@@ -162,7 +162,7 @@ def rendered(context: BusContext, message: Message, member: Member) -> Rendering
         return _fallback(context, message, member, error)
 
 
-def _fallback(context: BusContext, message: Message, member: Member, error: Exception) -> Rendering:
+def _fallback(context: BusContext, message: StoredMessage, member: Member, error: Exception) -> Rendering:
     mistake = _where(error)
     try:
         rendering = markdown_for(message, member, context.dialects, context.limits)
@@ -180,7 +180,7 @@ def _where(error: Exception) -> str:
     return f"{type(error).__name__} in {place}"
 
 
-def _has_lost_its_dialect(context: BusContext, message: Message) -> bool:
+def _has_lost_its_dialect(context: BusContext, message: StoredMessage) -> bool:
     """It has a type, but the team's settings do not have its dialect any more."""
     return message.type is not None and message.dialect not in (None, PLAIN.name) and context.type_of(message) is None
 
@@ -194,7 +194,7 @@ def _base(dialect: str | None) -> str:
     return choice_of(dialect or "").dialect
 
 
-def _without_its_dialect(message: Message, member: Member) -> Rendering:
+def _without_its_dialect(message: StoredMessage, member: Member) -> Rendering:
     """Markdown of the fields, without an explanation of the type."""
     try:
         tree = json.loads(message.raw)
@@ -209,7 +209,9 @@ def _without_its_dialect(message: Message, member: Member) -> Rendering:
     return Rendering(PLAIN.name, None, _bytes(text))
 
 
-def rendering_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering | None:
+def rendering_for(
+    message: StoredMessage, member: Member, dialects: Dialects, limits: Limits = LIMITS
+) -> Rendering | None:
     """What this member receives instead of the message; None: the message itself."""
     dialect = dialects.get(message.dialect or "")
     type_ = dialect.types.get(message.type or "") if dialect is not None else None
@@ -231,7 +233,7 @@ def rendering_for(message: Message, member: Member, dialects: Dialects, limits: 
     return Rendering(PLAIN.name, None, _bytes(markdown.render(tree, dialect, type_, header, body)))
 
 
-def _answers_something_else(made: "translation.Translation", message: Message) -> bool:
+def _answers_something_else(made: "translation.Translation", message: StoredMessage) -> bool:
     """Whether the translation names a request that the original does not reply to. The bus authorised the sender to
     answer `reply_to` only."""
     if made.type.action != "answer":
@@ -243,7 +245,7 @@ def _answers_something_else(made: "translation.Translation", message: Message) -
     return path is not None and get_path(path)(made.tree) != message.reply_to
 
 
-def markdown_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering:
+def markdown_for(message: StoredMessage, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering:
     """Markdown rendering of a message whose dialect and type are known."""
     dialect = dialects[message.dialect or ""]
     type_ = dialect.types[message.type or ""]
@@ -272,14 +274,16 @@ def _candidates(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Itera
             yield choice, to
 
 
-def _tree_and_body(message: Message, dialect: Dialect, type_: MessageType, limits: Limits) -> tuple[Tree, str | None]:
+def _tree_and_body(
+    message: StoredMessage, dialect: Dialect, type_: MessageType, limits: Limits
+) -> tuple[Tree, str | None]:
     if dialect.form == "json":
         return parse_tree(message.raw, dialect, type_), None
     parsed = read(message.raw, (dialect,), forced=dialect, limits=limits)
     return parsed.tree, parsed.body
 
 
-def _header(message: Message, member: Member) -> "translation.MessageHeader":
+def _header(message: StoredMessage, member: Member) -> "translation.MessageHeader":
     header = translation.MessageHeader(message.id, message.at, message.sender, message.role, recipient=member.name)
     return header._replace(recipient_role=member.role, correlation=message.correlation, reply_to=message.reply_to)
 
@@ -294,7 +298,7 @@ def _written(made: "translation.Translation", choice: DialectChoice) -> Renderin
 
 
 def _respelt(
-    message: Message, dialect: Dialect, type_: MessageType, choice: DialectChoice, limits: Limits
+    message: StoredMessage, dialect: Dialect, type_: MessageType, choice: DialectChoice, limits: Limits
 ) -> Rendering | None:
     """For a reader of the dialect: fields under the names of the version that the reader knows."""
     if not respellings(type_):

@@ -13,7 +13,7 @@ from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import PRIORITIES, Dialect
 from telex.model.finding import Finding, refusals
 from telex.model.limits import Limits
-from telex.model.message import AT_ONCE, OPEN, Delivery, Event, Message, NewMessage, State
+from telex.model.message import AT_ONCE, OPEN, Delivery, Event, NewMessage, State, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.text import digest_of
@@ -204,7 +204,7 @@ _UNKNOWN = frozenset({"type-unknown"})
 
 
 def not_delivered(
-    message: Message, inbox: str, reason: str, now: float, new_id: str, dialect: Dialect | None
+    message: StoredMessage, inbox: str, reason: str, now: float, new_id: str, dialect: Dialect | None
 ) -> NewMessage | None:
     """Report to the sender that a delivery became a dead letter. None: the sender is the bus itself."""
     if message.sender == TELEX:

@@ -32,7 +32,7 @@ from telex.http_client.transport import (
 )
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
-from telex.model.message import Event, Lease, Message, Rendering
+from telex.model.message import Event, LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN
 from telex.model.text import ROOT
 from telex.ports.bus import Bus, Receipt
@@ -74,21 +74,21 @@ class RemoteBus(Bus):
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Lease]:
+    ) -> list[LeasedMessage]:
         until, values = self._clock.now() + wait, {"agent": agent, "role": role, "limit": limit, "lease": lease}
         while True:
             step = min(wait, STEP_SECONDS, max(until - self._clock.now(), 0.0)) if wait > 0 else wait
-            leases: list[Lease] = await call(self._line, "receive", values | {"wait": step})
+            leases: list[LeasedMessage] = await call(self._line, "receive", values | {"wait": step})
             if leases or self._clock.now() >= until:
                 return leases
 
-    async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
+    async def rendering(self, message: StoredMessage, *, agent: str) -> Rendering | None:
         values = {"id": message.id, "seq": message.seq, "agent": agent}
         return await call(self._line, "rendering", values)  # type: ignore[no-any-return]
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
-    ) -> AsyncGenerator[tuple[Event, Message | None], None]:
+    ) -> AsyncGenerator[tuple[Event, StoredMessage | None], None]:
         if follow:
             request = request_of("events", query._asdict())
             async for event in followed(self._line, request, query.after, wait):
@@ -372,7 +372,7 @@ def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *,
 
 async def followed(
     line: RetryTransport, request: HttpQuery, after: int, wait: float | None
-) -> AsyncGenerator[tuple[Event, Message | None], None]:
+) -> AsyncGenerator[tuple[Event, StoredMessage | None], None]:
     """Events after that one, for ever, or until none has come for `wait` seconds. A broken connection is resumed."""
     import httpx2
 

@@ -117,7 +117,7 @@ class Delivery(NamedTuple):
     holder: str | None = None  # agent of the last lease; while stored, it may still settle its expired lease
 
 
-class Message(NamedTuple):
+class StoredMessage(NamedTuple):
     seq: int  # its number in the store, and of the event that stored it
     id: str  # the sender's own, or made by Telex
     at: float  # seconds since 1970, UTC
@@ -181,10 +181,10 @@ class Rendering(NamedTuple):
         return len(self.raw) + sum(map(len, (*self.lost, *self.invented, *self.narrowed)))
 
 
-class Lease(NamedTuple):
+class LeasedMessage(NamedTuple):
     """A leased message: settle it with `token` before `until`."""
 
-    message: Message
+    message: StoredMessage
     delivery: int
     inbox: str
     attempt: int
@@ -202,7 +202,7 @@ class Lease(NamedTuple):
         return f"{self.delivery}.{self.fence}"
 
 
-def stored_inboxes(event: Event, message: Message) -> tuple[str, ...]:
+def stored_inboxes(event: Event, message: StoredMessage) -> tuple[str, ...]:
     """The inboxes that a message was stored for, from its event; the event names them where the address does not."""
     if event.detail is not None and '"inboxes"' in event.detail:
         named = detail_of(event).get("inboxes")

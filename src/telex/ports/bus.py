@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from telex.model.finding import Finding
-from telex.model.message import Delivery, Event, Lease, Message, NewMessage, Rendering
+from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
@@ -40,7 +40,7 @@ class UnreadInbox(NamedTuple):
 class MessageHistory(NamedTuple):
     """Everything about one message."""
 
-    message: Message
+    message: StoredMessage
     state: str
     deliveries: tuple[Delivery, ...]
     events: tuple[Event, ...]
@@ -101,7 +101,7 @@ class Bus(Protocol):
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Lease]:
+    ) -> list[LeasedMessage]:
         """Lease up to `limit` messages, waiting up to `wait` seconds for the first. An empty list if there are none."""
 
     async def ack(self, token: str, *, agent: str) -> bool:
@@ -128,20 +128,22 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | Lease:
+    ) -> Receipt | LeasedMessage:
         """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
 
         Raises:
             RequestTimedOut: no reply in time; the request stays open.
         """
 
-    async def read(self, id: str, *, agent: str) -> Message:
+    async def read(self, id: str, *, agent: str) -> StoredMessage:
         """Read a message without leasing it. It stays in the inbox."""
 
-    async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
+    async def inbox(
+        self, agent: str, *, role: str | None = None, limit: int = 100
+    ) -> list[tuple[Delivery, StoredMessage]]:
         """The inbox of an agent, in the order of delivery. Nothing is leased."""
 
-    async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
+    async def rendering(self, message: StoredMessage, *, agent: str) -> Rendering | None:
         """The form in which this agent receives the message, or received it. None: the message itself.
 
         Raises:
@@ -160,10 +162,10 @@ class Bus(Protocol):
 
     def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
-    ) -> AsyncGenerator[tuple[Event, Message | None], None]:
+    ) -> AsyncGenerator[tuple[Event, StoredMessage | None], None]:
         """Events in order; with `follow`, new ones too, for ever or until none has come for `wait` seconds."""
 
-    async def search(self, text: str, *, limit: int = 50) -> list[Message]:
+    async def search(self, text: str, *, limit: int = 50) -> list[StoredMessage]:
         """Messages that contain all these words, newest first."""
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
@@ -274,7 +276,7 @@ class Bus(Protocol):
             InvalidValue: no dialect of the team has a shutdown request, or the work rules are off.
         """
 
-    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
+    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, StoredMessage]]:
         """Dead letters, newest first."""
 
     async def retry(self, id: str, *, agent: str = HUMAN) -> int:

@@ -18,10 +18,10 @@ from telex.model.message import (
     STATES,
     Delivery,
     Event,
-    Lease,
-    Message,
+    LeasedMessage,
     NewMessage,
     State,
+    StoredMessage,
 )
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
@@ -103,7 +103,9 @@ class LeaseRequest(NamedTuple):
     until: float
     limit: int = 1
     only: Sequence[int] = ()  # these deliveries; empty: any that is due
-    extra_event: Callable[[Lease], Event | None] | None = None  # stored with each lease; may be called twice for one
+    extra_event: Callable[[LeasedMessage], Event | None] | None = (
+        None  # stored with each lease; may be called twice for one
+    )
 
 
 class PendingRequest(NamedTuple):
@@ -128,7 +130,7 @@ class ConversationSummary(NamedTuple):
 
     correlation: str
     messages: int
-    last: Message
+    last: StoredMessage
     senders: tuple[str, ...]  # of the latest LATEST_MESSAGES, the latest first
     refused: int  # of the latest LATEST_MESSAGES
 
@@ -160,7 +162,9 @@ class DeliveryQuery(NamedTuple):
     states: Iterable[State] = STATES
     holder: str | None = None
     due_by: float | None = None
-    answers: Message | None = None  # of later messages that reply to this one, or are of its conversation and a type
+    answers: StoredMessage | None = (
+        None  # of later messages that reply to this one, or are of its conversation and a type
+    )
     answer_types: Sequence[str] = ()
     order: Literal["number", "offer", "due", "newest"] = "number"
     limit: int | None = None
@@ -217,13 +221,13 @@ class Reads(Protocol):
     def changed(self) -> Sequence[str]:
         """What this transaction has written so far: names of topics, and ROSTER for each member."""
 
-    def messages(self, query: MessageQuery) -> list[Message]: ...
+    def messages(self, query: MessageQuery) -> list[StoredMessage]: ...
 
     def deliveries(self, query: DeliveryQuery) -> list[Delivery]: ...
 
     def events(self, query: EventQuery) -> list[Event]: ...
 
-    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]: ...
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, StoredMessage]]: ...
 
     def members(self) -> list[Member]: ...
 
@@ -339,7 +343,7 @@ class Store(Protocol):
     async def read(self, query: Callable[Concatenate[Reads, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run reads on one snapshot. They may run more than once."""
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         """Lease what is due, by priority and then by number. A holder that has shut down gets nothing."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
@@ -364,16 +368,16 @@ class Store(Protocol):
 # --- reads built from the queries ------------------------------------------------------------------------------------
 
 
-def get_message(reads: Reads, seq: int) -> Message | None:
+def get_message(reads: Reads, seq: int) -> StoredMessage | None:
     return next(iter(reads.messages(MessageQuery(seqs=(seq,)))), None)
 
 
-def find_messages(reads: Reads, id: str) -> list[Message]:
+def find_messages(reads: Reads, id: str) -> list[StoredMessage]:
     """Every message of that id, oldest first; refused ones too."""
     return reads.messages(MessageQuery(id=id))
 
 
-def find_thread(reads: Reads, correlation: str, limit: int) -> list[Message]:
+def find_thread(reads: Reads, correlation: str, limit: int) -> list[StoredMessage]:
     """The messages of a conversation, oldest first."""
     return reads.messages(MessageQuery(correlation=correlation, limit=limit))
 
@@ -390,21 +394,21 @@ def deliveries_of(reads: Reads, message: int) -> list[Delivery]:
     return reads.deliveries(DeliveryQuery(message=message))
 
 
-def with_messages(reads: Reads, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, Message]]:
+def with_messages(reads: Reads, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, StoredMessage]]:
     if not deliveries:
         return []
     messages = _messages_by_seq(reads, [delivery.message for delivery in deliveries])
     return [(delivery, messages[delivery.message]) for delivery in deliveries]
 
 
-def waiting_deliveries(reads: Reads, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
+def waiting_deliveries(reads: Reads, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, StoredMessage]]:
     """What is stored or leased in these inboxes, in the order in which it is offered."""
     return with_messages(
         reads, reads.deliveries(DeliveryQuery(inboxes=inboxes, states=OPEN, order="offer", limit=limit))
     )
 
 
-def expired_leases(reads: Reads, now: float, limit: int) -> list[tuple[Delivery, Message]]:
+def expired_leases(reads: Reads, now: float, limit: int) -> list[tuple[Delivery, StoredMessage]]:
     query = DeliveryQuery(states=("leased",), due_by=now, order="due", limit=limit)
     return with_messages(reads, reads.deliveries(query))
 
@@ -414,26 +418,28 @@ def next_lease_expiry(reads: Reads) -> float:
     return leased[0].due_at if leased else inf
 
 
-def dead_letters(reads: Reads, limit: int) -> list[tuple[Delivery, Message]]:
+def dead_letters(reads: Reads, limit: int) -> list[tuple[Delivery, StoredMessage]]:
     """Dead and expired deliveries, newest first."""
     query = DeliveryQuery(states=("dead", "expired"), order="newest", limit=limit)
     return with_messages(reads, reads.deliveries(query))
 
 
-def held_messages(reads: Reads, holder: str) -> list[Message]:
+def held_messages(reads: Reads, holder: str) -> list[StoredMessage]:
     """The messages that are leased to this reader."""
     held = reads.deliveries(DeliveryQuery(states=("leased",), holder=holder))
     return [message for _, message in with_messages(reads, held)]
 
 
-def answers_to(reads: Reads, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[Delivery]:
+def answers_to(reads: Reads, inboxes: Sequence[str], message: StoredMessage, types: Sequence[str]) -> list[Delivery]:
     """Stored deliveries that answer this message: by reply-to, or by correlation and type."""
     return reads.deliveries(
         DeliveryQuery(inboxes=inboxes, states=("stored",), answers=message, answer_types=types, order="offer")
     )
 
 
-def overdue_requests(reads: Reads, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
+def overdue_requests(
+    reads: Reads, now: float, limit: int
+) -> list[tuple[PendingRequest, StoredMessage, list[Delivery]]]:
     """Requests whose answer is late, with their deliveries."""
     pending = reads.pending_requests(RequestQuery(due_by=now, limit=limit))
     return [(request, message, deliveries_of(reads, message.seq)) for request, message in pending]
@@ -462,11 +468,11 @@ def events_of(reads: Reads, message: int) -> list[Event]:
     return reads.events(EventQuery(message=message))
 
 
-def events_with_messages(reads: Reads, filters: Query, limit: int) -> list[tuple[Event, Message | None]]:
+def events_with_messages(reads: Reads, filters: Query, limit: int) -> list[tuple[Event, StoredMessage | None]]:
     return _with_messages(reads, reads.events(EventQuery(filters, limit=limit)))
 
 
-def topic_messages(reads: Reads, topic: str, after: int = 0) -> list[tuple[Event, Message]]:
+def topic_messages(reads: Reads, topic: str, after: int = 0) -> list[tuple[Event, StoredMessage]]:
     """The messages of a topic with the events that brought them."""
     events = reads.events(EventQuery(Query(after=after), topic=topic))
     return [(event, message) for event, message in _with_messages(reads, events) if message is not None]
@@ -504,11 +510,11 @@ def changes_since(reads: Reads, after: int) -> Changes:
     )
 
 
-def _with_messages(reads: Reads, events: Sequence[Event]) -> list[tuple[Event, Message | None]]:
+def _with_messages(reads: Reads, events: Sequence[Event]) -> list[tuple[Event, StoredMessage | None]]:
     messages = _messages_by_seq(reads, [event.message for event in events if event.message is not None])
     return [(event, messages.get(event.message or 0)) for event in events]
 
 
-def _messages_by_seq(reads: Reads, seqs: Iterable[int]) -> dict[int, Message]:
+def _messages_by_seq(reads: Reads, seqs: Iterable[int]) -> dict[int, StoredMessage]:
     wanted = tuple(dict.fromkeys(seqs))
     return {message.seq: message for message in reads.messages(MessageQuery(seqs=wanted))} if wanted else {}

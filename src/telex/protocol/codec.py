@@ -16,12 +16,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from telex.model.limits import LIMITS
-from telex.model.message import Lease, Message
+from telex.model.message import LeasedMessage, StoredMessage
 
 BASE64 = "base64"
 FOUND_CHARACTERS_MAX = LIMITS.found_characters_max
-HEX_FIELDS: dict[type, tuple[str, ...]] = {Message: ("digest",)}  # bytes that are written as hexadecimal digits
-DERIVED: dict[type, tuple[str, ...]] = {Lease: ("token",)}  # properties that are written and not read
+HEX_FIELDS: dict[type, tuple[str, ...]] = {StoredMessage: ("digest",)}  # bytes that are written as hexadecimal digits
+DERIVED: dict[type, tuple[str, ...]] = {LeasedMessage: ("token",)}  # properties that are written and not read
 _JSON_TYPES = frozenset({str, int, float, bool, type(None)})
 Maker = Callable[[Any, str], Any]
 

@@ -8,7 +8,7 @@ import inspect
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from telex.model.message import Delivery, Event, Message, Rendering
+from telex.model.message import Delivery, Event, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.ports.store import Query
@@ -75,14 +75,14 @@ class InboxMessage(NamedTuple):
     """A message and its delivery to one inbox."""
 
     delivery: Delivery
-    message: Message
+    message: StoredMessage
 
 
 class WaitingMessage(NamedTuple):
     """A message that waits in an inbox, and the form in which its reader gets it: null is the message itself."""
 
     delivery: Delivery
-    message: Message
+    message: StoredMessage
     rendering: Rendering | None = None
 
 
@@ -90,7 +90,7 @@ class EventRecord(NamedTuple):
     """An event and the message that it is about."""
 
     event: Event
-    message: Message | None
+    message: StoredMessage | None
 
 
 class Argument(NamedTuple):

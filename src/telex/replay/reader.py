@@ -13,7 +13,7 @@ import msgspec
 from telex.delivery.routing import Route
 from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import Dialect
-from telex.model.message import BRINGING, COMING_AND_GOING, Event, Message, detail_of
+from telex.model.message import BRINGING, COMING_AND_GOING, Event, StoredMessage, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.record import InvalidLine
 
@@ -137,7 +137,7 @@ def form_of(line: bytes) -> Form:
     return "record" if is_record else "bare"
 
 
-def of_store(event: Event, message: Message | None) -> Line:
+def of_store(event: Event, message: StoredMessage | None) -> Line:
     """The line of an event of a store."""
     if event.kind not in BRINGING or message is None:
         return event

@@ -24,7 +24,7 @@ from telex.delivery.routing import Participants, Route, route
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity, refusals
-from telex.model.message import COMING_AND_GOING, Event, Message, NewMessage
+from telex.model.message import COMING_AND_GOING, Event, NewMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, Roster
 from telex.model.text import ROOT, digest_of
@@ -288,7 +288,7 @@ def _store_own(context: BusContext, entry: LogEntry, traits: TypeTraits, tx: Tra
         detail=entry.detail,
     )
     event = Event(0, message.at, "accepted", TELEX, detail=entry.detail)
-    work_message = work_message_from_log(Message(0, *message[:12]), event, traits.dialect)
+    work_message = work_message_from_log(StoredMessage(0, *message[:12]), event, traits.dialect)
     if work_message is None:
         return
     topics, team, stored = Topics(context.team), context.team, work_message._replace(seq=entry.number)

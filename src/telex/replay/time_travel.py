@@ -10,8 +10,8 @@ from telex.model.message import (
     MOVES,
     Delivery,
     Event,
-    Message,
     State,
+    StoredMessage,
     detail_of,
     stored_inboxes,
 )
@@ -70,9 +70,9 @@ class TimeTravelState:
         self._dialects = dialects
         self._new: dict[Place, Delivery] = {}
         self._numbered: dict[int, Delivery] = {}
-        self._messages: dict[int, Message] = {}  # those with a delivery that is not final
+        self._messages: dict[int, StoredMessage] = {}  # those with a delivery that is not final
 
-    def write(self, event: Event, message: Message | None) -> None:
+    def write(self, event: Event, message: StoredMessage | None) -> None:
         self.events, self.at = self.events + 1, event.at
         if event.kind in COMING_AND_GOING:
             apply_member_event(self.members, event)
@@ -86,7 +86,7 @@ class TimeTravelState:
         elif event.delivery is not None and event.inbox is not None:
             self._deliver(event, event.delivery, event.inbox, message)
 
-    def _deliver(self, event: Event, number: int, inbox: str, message: Message) -> None:
+    def _deliver(self, event: Event, number: int, inbox: str, message: StoredMessage) -> None:
         if event.kind == "request-repeated":
             self._numbered[number] = _stored(number, message, inbox)
             self._messages[message.seq] = message
@@ -99,7 +99,7 @@ class TimeTravelState:
             self._numbered[number] = delivery
             self._messages[message.seq] = message
 
-    def deliveries(self) -> Iterator[tuple[Delivery, Message]]:
+    def deliveries(self) -> Iterator[tuple[Delivery, StoredMessage]]:
         """Deliveries that are not final, in the order in which they would be leased."""
         deliveries = [*self._numbered.values(), *self._new.values()]
         deliveries.sort(key=lambda delivery: (delivery.rank, delivery.message, delivery.seq))
@@ -111,7 +111,9 @@ class TimeTravelState:
 
 
 def as_it_was(
-    events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect], members: Iterable[Member] = ()
+    events: Iterable[tuple[Event, StoredMessage | None]],
+    dialects: Mapping[str, Dialect],
+    members: Iterable[Member] = (),
 ) -> TimeTravelState:
     """The state after these events. `members` are those of now: for a member without an event its own dates count."""
     moment = TimeTravelState(dialects)
@@ -151,5 +153,5 @@ def after(delivery: Delivery, event: Event) -> Delivery:
     return delivery._replace(**changes)
 
 
-def _stored(number: int, message: Message, inbox: str) -> Delivery:
+def _stored(number: int, message: StoredMessage, inbox: str) -> Delivery:
     return Delivery(number, message.seq, inbox=inbox, rank=message.rank, state="stored", due_at=AT_ONCE)

@@ -11,7 +11,7 @@ import apsw
 
 from telex.dialects.registry import VERSIONS
 from telex.errors import StoreError
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 from telex.stores.disk import refuse_links
@@ -226,7 +226,7 @@ def wrong_topics(file: ReadOnlyConnection) -> tuple[int, list[str]]:
     return len(indexed), sorted(wrong)
 
 
-def _messages(file: ReadOnlyConnection) -> Iterator[tuple[Event, Message]]:
+def _messages(file: ReadOnlyConnection) -> Iterator[tuple[Event, StoredMessage]]:
     after = int(file.value(_SINCE))
     while rows := file.rows(_ACCEPTED, (after,)):
         for row in rows:

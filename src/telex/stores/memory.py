@@ -14,7 +14,17 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from telex.model.message import AT_ONCE, MOVES, OPEN, Delivery, Event, Lease, Message, NewMessage, WorkChange
+from telex.model.message import (
+    AT_ONCE,
+    MOVES,
+    OPEN,
+    Delivery,
+    Event,
+    LeasedMessage,
+    NewMessage,
+    StoredMessage,
+    WorkChange,
+)
 from telex.model.roster import Member
 from telex.ports.store import (
     CONVERSATION_BYTES,
@@ -51,7 +61,7 @@ _ORDERS: dict[str, Callable[[Delivery], tuple[float, ...]]] = {
 
 class MemoryTables:
     def __init__(self) -> None:
-        self._messages: dict[int, Message] = {}
+        self._messages: dict[int, StoredMessage] = {}
         self._deliveries: dict[int, Delivery] = {}
         self._events: dict[int, Event] = {}
         self._asks: dict[int, PendingRequest] = {}  # by message, oldest first
@@ -106,7 +116,7 @@ class MemoryTables:
         seq = self._last_event + 1
         self._write(Event(seq, new_message.at, new_message.kind, new_message.sender, seq, detail=new_message.detail))
         # A NewMessage begins with the fields of a Message, in their order.
-        self._set(self._messages, seq, Message(seq, *new_message[:12], new_message.kind == "refused"))
+        self._set(self._messages, seq, StoredMessage(seq, *new_message[:12], new_message.kind == "refused"))
         self._add(self._by_id[new_message.id], seq)
         if new_message.kind == "accepted":
             self._set(self._accepted, (new_message.sender, new_message.id), seq)
@@ -250,7 +260,7 @@ class MemoryTables:
         return self._events[self._events_of[message][-1]].at
 
 
-def _request_keys(message: Message) -> tuple[tuple[str, str | None], ...]:
+def _request_keys(message: StoredMessage) -> tuple[tuple[str, str | None], ...]:
     """The keys of a pending request in `_asked`."""
     return ("id", message.id), ("correlation", message.correlation)
 
@@ -261,7 +271,7 @@ class MemoryReads:
         self.position = tables._last_event
         self.changed: Sequence[str] = ()
 
-    def messages(self, query: MessageQuery) -> list[Message]:
+    def messages(self, query: MessageQuery) -> list[StoredMessage]:
         messages = self._tables._messages
         if query.correlation is not None:
             found = (message for message in messages.values() if message.correlation == query.correlation)
@@ -333,7 +343,7 @@ class MemoryReads:
         )
         return list(islice(matching, query.limit))
 
-    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]:
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, StoredMessage]]:
         tables = self._tables
         key = ("id", query.id) if query.id is not None else ("correlation", query.correlation)
         is_named = key[1] is not None
@@ -450,7 +460,7 @@ class MemoryStore(MemoryTables):
 
     # --- delivering -------------------------------------------------------------------------------------------------
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         if self._has_stopped(request.holder):
             return []
         due = MemoryReads(self).deliveries(
@@ -466,7 +476,7 @@ class MemoryStore(MemoryTables):
         with self._commit():
             return [self._lease(delivery, request) for delivery in due]
 
-    def _lease(self, stored: Delivery, request: LeaseRequest) -> Lease:
+    def _lease(self, stored: Delivery, request: LeaseRequest) -> LeasedMessage:
         attempt, until, holder = stored.attempts + 1, request.until, request.holder
         delivery = self._put(
             stored._replace(state="leased", due_at=until, attempts=attempt, fence=stored.fence + 1, holder=holder)
@@ -474,7 +484,7 @@ class MemoryStore(MemoryTables):
         detail = json.dumps({"until": until, "attempt": attempt})
         self._record(request.now, "leased", agent=holder, of=delivery, detail=detail)
         message, fence = self._messages[delivery.message], delivery.fence
-        lease = Lease(message, delivery.seq, delivery.inbox, attempt, fence=fence, until=until)
+        lease = LeasedMessage(message, delivery.seq, delivery.inbox, attempt, fence=fence, until=until)
         event = request.extra_event(lease) if request.extra_event is not None else None
         if event is not None:
             self._record(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)
@@ -554,9 +564,9 @@ class MemoryStore(MemoryTables):
         pass
 
 
-def _threads(messages: Iterable[Message]) -> dict[str, list[Message]]:
+def _threads(messages: Iterable[StoredMessage]) -> dict[str, list[StoredMessage]]:
     """Conversations by correlation, in the order of these messages."""
-    threads: dict[str, list[Message]] = defaultdict(list)
+    threads: dict[str, list[StoredMessage]] = defaultdict(list)
     for message in messages:
         if message.correlation:
             threads[message.correlation].append(message)

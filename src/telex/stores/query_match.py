@@ -3,12 +3,12 @@
 from functools import lru_cache
 from unicodedata import category, normalize
 
-from telex.model.message import Delivery, Event, Message, detail_of
+from telex.model.message import Delivery, Event, StoredMessage, detail_of
 from telex.model.roster import TELEX
 from telex.ports.store import DeliveryQuery, PendingRequest, Query, RequestQuery
 
 
-def matches_query(query: Query, event: Event, message: Message | None) -> bool:
+def matches_query(query: Query, event: Event, message: StoredMessage | None) -> bool:
     return (
         event.seq > query.after
         and (not query.kinds or event.kind in query.kinds)
@@ -22,7 +22,7 @@ def matches_query(query: Query, event: Event, message: Message | None) -> bool:
     )
 
 
-def matches_delivery(query: DeliveryQuery, delivery: Delivery, message: Message) -> bool:
+def matches_delivery(query: DeliveryQuery, delivery: Delivery, message: StoredMessage) -> bool:
     return (
         delivery.state in query.states
         and query.message in (None, delivery.message)
@@ -35,7 +35,7 @@ def matches_delivery(query: DeliveryQuery, delivery: Delivery, message: Message)
     )
 
 
-def _answers(request: Message, message: Message, query: DeliveryQuery) -> bool:
+def _answers(request: StoredMessage, message: StoredMessage, query: DeliveryQuery) -> bool:
     if message.seq <= request.seq or message.sender == TELEX:
         return False
     if message.reply_to is not None:
@@ -44,7 +44,7 @@ def _answers(request: Message, message: Message, query: DeliveryQuery) -> bool:
     return same and message.type in query.answer_types
 
 
-def matches_request(query: RequestQuery, request: PendingRequest, message: Message) -> bool:
+def matches_request(query: RequestQuery, request: PendingRequest, message: StoredMessage) -> bool:
     return (
         query.id in (None, message.id)
         and query.correlation in (None, message.correlation)
@@ -53,7 +53,7 @@ def matches_request(query: RequestQuery, request: PendingRequest, message: Messa
     )
 
 
-def _concerns(agent: str, event: Event, message: Message | None) -> bool:
+def _concerns(agent: str, event: Event, message: StoredMessage | None) -> bool:
     """Whether the agent did it, sent the message, or has it in its inbox."""
     if agent in (event.agent, event.inbox, message and message.sender):
         return True

@@ -11,7 +11,7 @@ from typing import Any
 
 from telex.errors import TelexError
 from telex.model.limits import Limits
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 
@@ -31,7 +31,7 @@ async def take(
     limit: int = 1,
     wait: float = 0.0,
     lease: float | None = None,
-) -> list[Lease]:
+) -> list[LeasedMessage]:
     """Lease messages in portions that fit. A cancelled call holds no leases."""
     limit = min(limit, limits.receive_max)
     portion = min(limit, _portion(0, limits))
@@ -52,7 +52,7 @@ async def take(
     return leases
 
 
-async def give_back(bus: Bus, agent: str, leases: Sequence[Lease]) -> None:
+async def give_back(bus: Bus, agent: str, leases: Sequence[LeasedMessage]) -> None:
     """Nack the leases of a reader that has disconnected."""
     for lease in leases:
         with suppress(TelexError):
@@ -65,7 +65,7 @@ def _portion(size: int, limits: Limits) -> int:
     return max(left // limits.message_bytes_max, 1) if left > 0 else 0
 
 
-def _size(leases: Sequence[Lease]) -> int:
+def _size(leases: Sequence[LeasedMessage]) -> int:
     return sum(len(lease.message.raw) + (lease.rendering.size if lease.rendering else 0) for lease in leases)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from telex.bus import run_sync
-from telex.model.message import Delivery, Event, Lease, NewMessage
+from telex.model.message import Delivery, Event, LeasedMessage, NewMessage
 from telex.model.roster import Member
 from telex.model.text import digest_of
 from telex.ports.environment import Clock
@@ -159,31 +159,31 @@ class ContractBase:
         assert [result.outcome for result in results] == ["stored"] * len(messages)
         return [result.seq for result in results]
 
-    async def take(self, store: Store, *inboxes: str, limit: int = 1, holder: str = "lead") -> list[Lease]:
+    async def take(self, store: Store, *inboxes: str, limit: int = 1, holder: str = "lead") -> list[LeasedMessage]:
         now = self.now
         return await store.lease(LeaseRequest(inboxes, holder, now, now + self.lease_seconds, limit))
 
-    async def take_one(self, store: Store, *inboxes: str, holder: str = "lead") -> Lease:
+    async def take_one(self, store: Store, *inboxes: str, holder: str = "lead") -> LeasedMessage:
         [lease] = await self.take(store, *inboxes, holder=holder)
         return lease
 
-    def ack(self, lease: Lease) -> Settlement:
+    def ack(self, lease: LeasedMessage) -> Settlement:
         """As a bus settles an ack: under this lease, also after it expired, while nobody else has the message."""
         acked = Settlement(lease.delivery, "leased", "acked", self.now, "acked", agent="lead", fence=lease.fence)
         return acked._replace(after_expiry=True)
 
-    def expire(self, lease: Lease, *, due_at: float = 0.0) -> Settlement:
+    def expire(self, lease: LeasedMessage, *, due_at: float = 0.0) -> Settlement:
         """As a bus settles a lease that has expired: the message is offered again."""
         return self.give_back(lease, due_at=due_at, kind="lease-expired", run_out_at=self.now)
 
-    def give_back(self, lease: Lease, *, due_at: float, **changes: Any) -> Settlement:
+    def give_back(self, lease: LeasedMessage, *, due_at: float, **changes: Any) -> Settlement:
         """As a bus settles a lease that ran out."""
         made = Settlement(
             lease.delivery, "leased", "stored", self.now, "lease-expired", fence=lease.fence, due_at=due_at
         )
         return made._replace(**changes)
 
-    def bury(self, lease: Lease, *reports: NewMessage) -> Settlement:
+    def bury(self, lease: LeasedMessage, *reports: NewMessage) -> Settlement:
         """As a bus settles the last attempt."""
         made = self.give_back(lease, due_at=0.0)
         return made._replace(becomes="dead", kind="dead", reports=reports)
@@ -210,5 +210,5 @@ class ContractBase:
         await self.clock.sleep(self.lease_seconds)
 
 
-def ids(taken: list[Lease]) -> list[str]:
+def ids(taken: list[LeasedMessage]) -> list[str]:
     return [lease.message.id for lease in taken]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from telex.model.message import AT_ONCE, Event, Lease, Message, WorkChange
+from telex.model.message import AT_ONCE, Event, LeasedMessage, StoredMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import (
     Changes,
@@ -33,7 +33,7 @@ LONG_AGO = 0.0  # nothing is older
 TIDY_STEPS = 40  # enough for everything in these tests, three at a time
 
 
-def told(found: list[tuple[Event, Message | None]]) -> list[tuple[str, str | None]]:
+def told(found: list[tuple[Event, StoredMessage | None]]) -> list[tuple[str, str | None]]:
     return [(event.kind, message.id if message else None) for event, message in found]
 
 
@@ -92,7 +92,7 @@ class EventPromises(ContractBase):
         first, second = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         at = self.now
 
-        def beside(lease: Lease) -> Event | None:
+        def beside(lease: LeasedMessage) -> Event | None:
             event = Event(0, at, "translated", "kim", lease.message.seq, delivery=lease.delivery, inbox=lease.inbox)
             return event._replace(detail='{"type": "T"}') if lease.message.id == "m2" else None
 
@@ -366,7 +366,7 @@ class MemberPromises(ContractBase):
 YEARS = 3 * 365 * 86_400.0
 
 
-async def topic(store: Store, name: str, after: int = 0) -> list[tuple[Event, Message]]:
+async def topic(store: Store, name: str, after: int = 0) -> list[tuple[Event, StoredMessage]]:
     return await store.read(topic_messages, name, after)
 
 

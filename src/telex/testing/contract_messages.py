@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from telex.model.message import Message, NewMessage
+from telex.model.message import NewMessage, StoredMessage
 from telex.model.text import digest_of
 from telex.ports.store import (
     AppendResult,
@@ -260,7 +260,7 @@ async def remind(
 
 async def pending_requests(
     store: Store, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-) -> list[tuple[PendingRequest, Message]]:
+) -> list[tuple[PendingRequest, StoredMessage]]:
     return await store.read(
         lambda reads: reads.pending_requests(RequestQuery(id=id, correlation=correlation, types=types))
     )

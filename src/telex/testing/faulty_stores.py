@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from telex.model.message import STATES, WAKING, Delivery, Event, Lease, NewMessage
+from telex.model.message import STATES, WAKING, Delivery, Event, LeasedMessage, NewMessage
 from telex.model.text import digest_of
 from telex.ports.store import (
     DeliveryQuery,
@@ -131,7 +131,7 @@ class NoDedup(FaultyStore):
 class ReadIsAck(FaultyStore):
     """Acks a message when it is leased."""
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         leases = await self.inner.lease(request)
         acked: dict[str, Any] = {"becomes": "acked", "at": request.now, "kind": "acked", "agent": request.holder}
         settlements = [Settlement(lease.delivery, "leased", fence=lease.fence, **acked) for lease in leases]
@@ -164,7 +164,7 @@ class FalseDuplicate(FaultyStore):
 class LastInFirstOut(FaultyStore):
     """Leases the newest message first."""
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         waiting = await self.inner.read(waiting_deliveries, request.inboxes, 10_000)
         due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= request.now]
         chosen = list(request.only) or [delivery.seq for delivery in sorted(due, key=self.turn)[: request.limit]]
@@ -213,7 +213,7 @@ class AckForgotten(FaultyStore):
 class OtherBytes(FaultyStore):
     """Leases a message with other bytes than were stored."""
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         return [
             lease._replace(message=lease.message._replace(raw=b"other", digest=digest_of(b"other")))
             for lease in await self.inner.lease(request)
@@ -223,7 +223,7 @@ class OtherBytes(FaultyStore):
 class TwoHands(FaultyStore):
     """Leases a message that another reader holds."""
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         held = [
             delivery
             for delivery, _ in await self.inner.read(waiting_deliveries, request.inboxes, 100)

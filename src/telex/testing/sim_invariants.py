@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from telex.delivery.wakes import STAGES, WAKE_MOVES, WakeStage
 from telex.model.limits import Limits
-from telex.model.message import MOVES, Delivery, Event, Lease, Message, State
+from telex.model.message import MOVES, Delivery, Event, LeasedMessage, State, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.ports.bus import Receipt, Wake
@@ -76,7 +76,7 @@ class SendObserver:
         elif (sender, receipt.id, raw) not in [accepted[:3] for accepted in self.accepted]:
             self.wrong(f"{receipt.id} of {sender} was called a duplicate, and nothing like it had been accepted")
 
-    def offered(self, at: float, agent: str, lease: Lease, *, picked: bool = False) -> None:
+    def offered(self, at: float, agent: str, lease: LeasedMessage, *, picked: bool = False) -> None:
         delivery, fence = lease.delivery, lease.fence
         self.delivered.append((lease.message.seq, lease.message.raw))
         self.note(at, f"{agent} ← {lease.message.id} from {lease.inbox}, attempt {lease.attempt}, {lease.token}")
@@ -96,7 +96,7 @@ class SendObserver:
         if wake.claimed and (way is None or not wake.unread):
             self.wrong(f"a wake of {wake.agent} was delivered without {'a way' if way is None else 'anything unread'}")
 
-    def settled(self, at: float, agent: str, lease: Lease, how: str, answer: object) -> None:
+    def settled(self, at: float, agent: str, lease: LeasedMessage, how: str, answer: object) -> None:
         """`answer` is the result of the bus; None if it raised LeaseLost."""
         # It holds if it is the newest lease and not settled. An expired lease cannot be extended.
         fence, until = self._running[lease.delivery]
@@ -152,8 +152,8 @@ async def check(store: Store, witness: SendObserver, limits: Limits, readers: se
 
 
 class LogCheck(NamedTuple):
-    events: list[tuple[Event, Message | None]]
-    messages: dict[int, Message]
+    events: list[tuple[Event, StoredMessage | None]]
+    messages: dict[int, StoredMessage]
     deliveries: dict[int, list[Delivery]]  # by message
     witness: SendObserver
     limits: Limits
@@ -216,7 +216,7 @@ class LogCheck(NamedTuple):
                 if delivery.state == "stored" and delivery.inbox in readers:
                     self.witness.wrong(f"{message.id} is still in {delivery.inbox}, which was read to the end at {now}")
 
-    def _compare(self, delivery: Delivery, replayed: ReplayedDelivery | None, message: Message) -> None:
+    def _compare(self, delivery: Delivery, replayed: ReplayedDelivery | None, message: StoredMessage) -> None:
         inbox, state = delivery.inbox, delivery.state
         stored = ReplayedDelivery(inbox, state, delivery.attempts, delivery.fence, delivery.holder)
         if replayed != stored:

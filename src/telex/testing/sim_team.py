@@ -17,7 +17,7 @@ from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
-from telex.model.message import Lease, Message
+from telex.model.message import LeasedMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Receipt
 from telex.testing import FakeClock
@@ -45,7 +45,7 @@ def sayable(role: str, to_role: str | None) -> tuple[tuple[Dialect, MessageType]
     )
 
 
-def replies_to(question: Message, role: str) -> list[tuple[Dialect, MessageType]]:
+def replies_to(question: StoredMessage, role: str) -> list[tuple[Dialect, MessageType]]:
     """The types with which this role may answer a request."""
     dialect = by_name(question.dialect or "")
     type_ = dialect.types.get(question.type or "") if dialect is not None else None
@@ -131,8 +131,8 @@ class SimAgent:
     bus: LocalBus
     here: bool = True
     waits: bool = False  # in a call that has not returned yet
-    held: list[Lease] = field(default_factory=list)
-    past: list[Lease] = field(default_factory=list)  # tokens of leases that are settled or forgotten
+    held: list[LeasedMessage] = field(default_factory=list)
+    past: list[LeasedMessage] = field(default_factory=list)  # tokens of leases that are settled or forgotten
     said: list[SimMessage] = field(default_factory=list)
     told: int = 0  # number of the newest message that a wake has told it of
 
@@ -280,11 +280,13 @@ class SimTeam:
 
     # --- receives ---------------------------------------------------------------------------------------------------
 
-    def receive(self, agent: SimAgent) -> list[Lease]:
+    def receive(self, agent: SimAgent) -> list[LeasedMessage]:
         lease, wait = self.random.choice(LEASES_SECONDS), self.random.choice(WAITS_SECONDS)
         return self._receive(agent, self.random.randint(1, 3), lease, wait)
 
-    def _receive(self, agent: SimAgent, limit: int, lease: float | None = None, wait: float = 0.0) -> list[Lease]:
+    def _receive(
+        self, agent: SimAgent, limit: int, lease: float | None = None, wait: float = 0.0
+    ) -> list[LeasedMessage]:
         with _waiting(agent):
             taken = run_sync(agent.bus.receive(agent.name, limit=limit, lease=lease, wait=wait))
         for leased in taken:
@@ -299,10 +301,10 @@ class SimTeam:
             self._ack(agent, lease)
             agent.past.append(lease)
 
-    def _ack(self, agent: SimAgent, lease: Lease) -> None:
+    def _ack(self, agent: SimAgent, lease: LeasedMessage) -> None:
         self._settle(agent, lease, "acks", lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
 
-    def _settle(self, agent: SimAgent, lease: Lease, how: str, verb: Callable[[], object]) -> None:
+    def _settle(self, agent: SimAgent, lease: LeasedMessage, how: str, verb: Callable[[], object]) -> None:
         answer = None
         with suppress(LeaseLost):
             answer = verb()

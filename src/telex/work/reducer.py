@@ -28,7 +28,7 @@ from telex.dialects.schema import (
 )
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.work.view import FOLDS, IN_PLACE, RULES, WorkMessage, work_message_from_log
@@ -206,7 +206,7 @@ def copy_state(topic: str, state: Any) -> Any:
     return type(state)(*[value.copy() if isinstance(value, _COPIED) else value for value in state])
 
 
-def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
+def written(events: Iterable[tuple[Event, StoredMessage | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
     """The work state, folded from all events."""
     topics: dict[str, Any] = {}
     for event, message in events:
@@ -214,7 +214,7 @@ def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[st
     return topics
 
 
-def write(topics: dict[str, Any], event: Event, message: Message | None, dialects: Mapping[str, Dialect]) -> None:
+def write(topics: dict[str, Any], event: Event, message: StoredMessage | None, dialects: Mapping[str, Dialect]) -> None:
     """Fold an event into the work state, in place. Only accepted messages change it."""
     if event.kind != "accepted" or message is None or message.dialect is None:
         return

@@ -13,7 +13,7 @@ from telex.dialects.scalars import parse_timestamp
 from telex.dialects.schema import BODY_KEY, Dialect, MessageType, Tree, get_path
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.message import Event, Message, detail_of
+from telex.model.message import Event, StoredMessage, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, path_of
 
@@ -145,7 +145,7 @@ class WorkMessage(NamedTuple):
         return ROOT if where == BODY_KEY else path_of(*self.dialect.locate(self.type, where), *more)
 
 
-def work_message_from_log(message: Message, event: Event | None, dialect: Dialect) -> WorkMessage | None:
+def work_message_from_log(message: StoredMessage, event: Event | None, dialect: Dialect) -> WorkMessage | None:
     """A message from the log. None: it has no work action, or a lenient team stored it with a refusal, so it changes
     nothing."""
     type_ = dialect.types.get(message.type or "")

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from telex.model.message import OPEN, STATES, Delivery, Event, Message, State
+from telex.model.message import OPEN, STATES, Delivery, Event, State, StoredMessage
 from telex.model.roster import TELEX, Member
 from telex.model.text import number_of
 from telex.ports.store import (
@@ -136,7 +136,7 @@ class SqliteReads:
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
-    def messages(self, query: MessageQuery) -> list[Message]:
+    def messages(self, query: MessageQuery) -> list[StoredMessage]:
         self.flush()
         limit = NO_LIMIT if query.limit is None else query.limit
         if query.id is not None:
@@ -246,7 +246,7 @@ class SqliteReads:
             indexed += [seq for seq, raw in others if contains(raw, text)]
         return indexed
 
-    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, Message]]:
+    def pending_requests(self, query: RequestQuery) -> list[tuple[PendingRequest, StoredMessage]]:
         self.flush()
         where: list[tuple[str, object]] = [
             (f"a.{name} {test} ?", value)

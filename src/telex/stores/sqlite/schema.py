@@ -8,7 +8,7 @@ deliveries of a message are adjacent and no number is used twice.
 
 from typing import Any
 
-from telex.model.message import AT_ONCE, STATES, Delivery, Event, Lease, Message, State
+from telex.model.message import AT_ONCE, STATES, Delivery, Event, LeasedMessage, State, StoredMessage
 
 APPLICATION_ID = 0x54454C58  # "TELX"
 DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents
@@ -151,8 +151,8 @@ INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0, ?, ?, ?)"
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: a record is read a hundred thousand rows at a time
 
 
-def message_of(row: Row) -> Message:
-    return _NEW(Message, (*row[:13], row[13] == 1))
+def message_of(row: Row) -> StoredMessage:
+    return _NEW(StoredMessage, (*row[:13], row[13] == 1))
 
 
 def delivery_of(row: Row) -> Delivery:
@@ -163,15 +163,15 @@ def event_of(row: Row) -> Event:
     return _NEW(Event, row[:EVENT_WIDTH])
 
 
-def event_and_message(row: Row) -> tuple[Event, Message | None]:
+def event_and_message(row: Row) -> tuple[Event, StoredMessage | None]:
     message = row[EVENT_WIDTH:]
     return event_of(row), message_of(message) if message[0] is not None else None
 
 
-def leased_of(row: Row, until: float) -> Lease:
+def leased_of(row: Row, until: float) -> LeasedMessage:
     """From a delivery as it was before this lease, and its message."""
     seq, _, inbox, _, _, _, attempts, fence, _ = row[:_DELIVERY_WIDTH]
-    return Lease(
+    return LeasedMessage(
         message_of(row[_DELIVERY_WIDTH:]), seq, inbox=inbox, attempt=attempts + 1, fence=fence + 1, until=until
     )
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from telex.errors import StoreError, StoreFull
-from telex.model.message import Lease
+from telex.model.message import LeasedMessage
 from telex.ports.store import Cache, Completed, LeaseRequest, Reads, Settlement, SettleResult, Transaction
 from telex.stores.disk import make_folder
 from telex.stores.sqlite.caches import InboxQuota, RecentIds
@@ -130,19 +130,19 @@ class SqliteStore:
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
+    async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         if not request.only and not self._anything_due(request.inboxes, request.now):
             return []  # answered without a lock: most readers find nothing most of the time
         job = WriteJob(lambda tx: tx.lease(request), durable=False, may_use_reserve=True)
         if self._group is None:
-            answer: list[Lease] = await self._submit(job)
+            answer: list[LeasedMessage] = await self._submit(job)
             return answer
 
-        def undo(leases: list[Lease]) -> WriteJob:
+        def undo(leases: list[LeasedMessage]) -> WriteJob:
             returned = [returned_lease(lease, request.holder, request.now) for lease in leases]
             return job._replace(work=lambda tx: [tx.settle(settlement) for settlement in returned])
 
-        leases: list[Lease] = await self._group.submit_or_undo(job, undo)
+        leases: list[LeasedMessage] = await self._group.submit_or_undo(job, undo)
         return leases
 
     def _anything_due(self, inboxes: Sequence[str], now: float) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 
 from telex.errors import StoreError
-from telex.model.message import AT_ONCE, MOVES, OPEN, Event, Lease, NewMessage, WorkChange
+from telex.model.message import AT_ONCE, MOVES, OPEN, Event, LeasedMessage, NewMessage, WorkChange
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.model.text import number_of
@@ -315,7 +315,7 @@ class SqliteTransaction(SqliteReads):
 
     # --- leases and settlements ---------------------------------------------------------------------------------------
 
-    def lease(self, request: LeaseRequest) -> list[Lease]:
+    def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         """Lease what is due. Messages of the same transaction are not offered yet: nothing is flushed for that."""
         inboxes, now, until, limit = request.inboxes, request.now, request.until, request.limit
         sql = "SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL"
@@ -379,7 +379,7 @@ class SqliteTransaction(SqliteReads):
         self.file.run(sql, bindings)
 
 
-def returned_lease(lease: Lease, holder: str, now: float) -> Settlement:
+def returned_lease(lease: LeasedMessage, holder: str, now: float) -> Settlement:
     """The reader disconnected before it got the lease: the attempt does not count."""
     return Settlement(
         delivery=lease.delivery,

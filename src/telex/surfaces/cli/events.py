@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from telex.model.message import KINDS, Event, Message, NewMessage, detail_of, rendered_as
+from telex.model.message import KINDS, Event, NewMessage, StoredMessage, detail_of, rendered_as
 from telex.ports.store import Query
 from telex.record import KINDS as LOG_KINDS
 from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records
@@ -27,7 +27,7 @@ follow_option = click.option("--follow", "-f", is_flag=True, help="Follow new en
 
 # --- text of an event -------------------------------------------------------------------------------------------------
 def event_text(
-    event: Event, message: Message | None, offered: int = 0, inboxes: Sequence[str] = (), *, quoted: bool = True
+    event: Event, message: StoredMessage | None, offered: int = 0, inboxes: Sequence[str] = (), *, quoted: bool = True
 ) -> tuple[str, str]:
     """Kind and description of an event; without texts that agents wrote where these are not `quoted`.
 
@@ -150,7 +150,7 @@ def events_command(follow: bool, store: str | None, as_json: bool, **given: Any)
     return DONE
 
 
-def _event_lines(event: Event, message: Message | None, screen: Screen) -> list[str]:
+def _event_lines(event: Event, message: StoredMessage | None, screen: Screen) -> list[str]:
     kind, words = event_text(event, message)
     text = f"{shown(message.id)} {shown(type_of(message))}: {words}" if message else words
     head = f"{day_time(event.at)}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', 'bold')}"
@@ -160,7 +160,7 @@ def _event_lines(event: Event, message: Message | None, screen: Screen) -> list[
     return [f"{head}  {first}", *(" " * _INDENT + other for other in others)]
 
 
-def _event_facts(event: Event, message: Message | None) -> dict[str, Any]:
+def _event_facts(event: Event, message: StoredMessage | None) -> dict[str, Any]:
     facts = {"seq": event.seq, "at": stamp(event.at)} | fields(event, "kind agent inbox delivery")
     names = {"id": "id", "dialect": "dialect", "type": "type", "from": "sender", "correlation": "correlation"}
     facts |= {key: getattr(message, name, None) for key, name in names.items()}

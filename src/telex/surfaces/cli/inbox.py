@@ -8,7 +8,7 @@ import click
 
 from telex.dialects.schema import PRIORITIES
 from telex.errors import NotAMember, NotFound
-from telex.model.message import Delivery, Message, Rendering
+from telex.model.message import Delivery, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.model.text import nearest
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # --- inbox ------------------------------------------------------------------------------------------------------------
 class InboxRow(NamedTuple):
     delivery: Delivery
-    message: Message
+    message: StoredMessage
     answered_by: str | None
     rendering: Rendering | None  # the message as its reader will receive it, if it is translated
 
@@ -117,7 +117,7 @@ def _rows(bus: "SyncBus", agent: str, role: str | None, limit: int) -> list[Inbo
     ]
 
 
-def _rendering(bus: "SyncBus", message: Message, agent: str) -> Rendering | None:
+def _rendering(bus: "SyncBus", message: StoredMessage, agent: str) -> Rendering | None:
     try:
         return bus.rendering(message, agent=agent)
     except NotFound:  # the agent has not joined yet, and reads any dialect
@@ -204,7 +204,7 @@ def _item_facts(item: PendingItem) -> dict[str, Any]:
 
 
 # --- dead letters -----------------------------------------------------------------------------------------------------
-DeadLetter = tuple[Delivery, Message]
+DeadLetter = tuple[Delivery, StoredMessage]
 dead_id_argument = click.argument("id", metavar="ID", shell_complete=COMPLETERS["dead_ids"])
 who_option = text_option("--as", "NAME", "Your name in the log; human if not given.", into="agent")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from telex.errors import LeaseLost, OutcomeUnknown, RequestTimedOut
-from telex.model.message import OPEN, Lease, Message
+from telex.model.message import OPEN, LeasedMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
@@ -155,7 +155,9 @@ def request_command(
     return DONE
 
 
-def _print_lease(bus: "SyncBus", lease: Lease, agent: str, pending: "PendingReply", output: LeaseOutput) -> None:
+def _print_lease(
+    bus: "SyncBus", lease: LeasedMessage, agent: str, pending: "PendingReply", output: LeaseOutput
+) -> None:
     """Print a leased message and flush it, since a program may wait for it; ack it where that was requested."""
     if output.as_json:
         message = lease.message
@@ -171,7 +173,7 @@ def _print_lease(bus: "SyncBus", lease: Lease, agent: str, pending: "PendingRepl
         bus.ack(lease.token, agent=agent)
 
 
-def _print_lease_text(lease: Lease, agent: str, pending: "PendingReply", output: LeaseOutput) -> None:
+def _print_lease_text(lease: LeasedMessage, agent: str, pending: "PendingReply", output: LeaseOutput) -> None:
     screen, message, rendering = Screen(sys.stderr), lease.message, lease.rendering
     attempt = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
     until = "" if output.acks else f", yours until {clock_time(lease.until)} UTC"
@@ -280,7 +282,7 @@ class PendingReply(NamedTuple):
     draft_command: tuple[str, ...] = ()  # command that drafts the reply, where plain text is none
 
 
-def pending_reply(bus: "SyncBus", message: Message, agent: str | None = None) -> PendingReply:
+def pending_reply(bus: "SyncBus", message: StoredMessage, agent: str | None = None) -> PendingReply:
     """The reply that `agent`, which holds the message, has to give."""
     history = next((history for history in bus.why(message.id) if history.message.seq == message.seq), None)
     if history is None:
@@ -295,7 +297,7 @@ def pending_reply(bus: "SyncBus", message: Message, agent: str | None = None) ->
     return PendingReply(history.answer_by, is_decision=decides)
 
 
-def answer_lines(lease: Lease, pending: PendingReply, whose: list[str], width: int | None) -> list[str]:
+def answer_lines(lease: LeasedMessage, pending: PendingReply, whose: list[str], width: int | None) -> list[str]:
     """The commands that answer a leased message. `whose` are the options --as and --store."""
     message = lease.message
     if pending.answered_by is not None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from telex.dialects.scalars import format_timestamp
-from telex.model.message import CHANGES, Delivery, Message, Rendering
+from telex.model.message import CHANGES, Delivery, Rendering, StoredMessage
 from telex.surfaces.cli.output import Screen, print_json, shown, shown_block, wrapped
 from telex.surfaces.cli.usage import DONE, CommandError
 from telex.trace.text import cells, lasting, squeezed
@@ -144,7 +144,7 @@ def _cell(value: str | int) -> str:
 
 # --- messages ------------------------------------------------------------------------------------------------------
 
-Spoken = Message | Rendering  # a message as it was sent, or translated for its reader
+Spoken = StoredMessage | Rendering  # a message as it was sent, or translated for its reader
 MARK = "| "
 
 
@@ -198,12 +198,12 @@ def what(message: Spoken) -> str:
     return " ".join(shown(word) for word in (message.dialect, message.type) if word) or "text"
 
 
-def head_facts(message: Message) -> dict[str, Any]:
+def head_facts(message: StoredMessage) -> dict[str, Any]:
     head = {"id": message.id, "from": message.sender, "role": message.role, "to": message.to}
     return head | fields(message, "dialect type correlation reply_to")
 
 
-def rendering_facts(message: Message, rendering: Rendering | None) -> dict[str, Any]:
+def rendering_facts(message: StoredMessage, rendering: Rendering | None) -> dict[str, Any]:
     """Dialect, type and changes of a translation; they replace those of the message."""
     if rendering is None:
         return {}
@@ -225,7 +225,7 @@ def state_of(delivery: Delivery, now: float) -> str:
     return delivery.state
 
 
-def translation_note(message: Message, rendering: Rendering | None) -> str:
+def translation_note(message: StoredMessage, rendering: Rendering | None) -> str:
     """`, translated from vbw-typed execution_update (2 lost)`"""
     if rendering is None:
         return ""

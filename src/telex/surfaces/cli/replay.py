@@ -13,7 +13,7 @@ import click
 
 from telex.dialects.schema import PRIORITIES
 from telex.model.contracts import Plan
-from telex.model.message import COMING_AND_GOING, Event, Message
+from telex.model.message import COMING_AND_GOING, Event, StoredMessage
 from telex.model.roster import Member
 from telex.model.work import TASK_STATES, TaskStateMachine, standing
 from telex.ports.store import Query
@@ -257,7 +257,7 @@ def _summary_facts(account: ReplayReport, total: ReplayCounts, flaws: int, stric
 # --- replay --until ---------------------------------------------------------------------------------------------------
 
 Table = tuple[str, tuple[str, ...], list[Row]]  # title, headings, rows
-Logged = tuple[Event, Message | None]
+Logged = tuple[Event, StoredMessage | None]
 
 
 def _show_until(until: str, store: str | None, as_json: bool) -> int:

@@ -11,7 +11,7 @@ import click
 
 from telex.bus import run_sync
 from telex.model.finding import Finding
-from telex.model.message import COMING_AND_GOING, Event, Message, stored_inboxes
+from telex.model.message import COMING_AND_GOING, Event, StoredMessage, stored_inboxes
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.store import Query
 from telex.surfaces.cli.connection import AGENT, enable_gc, opened, opened_to_look, place_of
@@ -78,12 +78,12 @@ def _inboxes(bus: "SyncBus", name: str) -> set[str]:
     return {name, ONE_OF_ROLE + role} | (set() if taken else {role})
 
 
-def _news_line(message: Message) -> str:
+def _news_line(message: StoredMessage) -> str:
     id_, type_, sender = (word(name) for name in (message.id, type_of(message), message.sender))
     return f"{id_} {type_} from {sender} | {first_words(message.raw)}"
 
 
-def _news_facts(event: Event, message: Message, inbox: str) -> dict[str, Any]:
+def _news_facts(event: Event, message: StoredMessage, inbox: str) -> dict[str, Any]:
     return {
         "seq": message.seq,
         "at": stamp(event.at),

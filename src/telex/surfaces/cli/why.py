@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from telex.model.message import Message, Rendering, detail_of, rendered_as
+from telex.model.message import Rendering, StoredMessage, detail_of, rendered_as
 from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import opened_to_look
@@ -208,7 +208,7 @@ def search_command(words: tuple[str, ...], limit: int, store: str | None, as_jso
     return DONE
 
 
-def _excerpt(message: Message, words: tuple[str, ...]) -> str:
+def _excerpt(message: StoredMessage, words: tuple[str, ...]) -> str:
     """The first match with its surroundings."""
     text = " ".join(text_of(message).split())
     folded = text.casefold()

@@ -6,7 +6,7 @@ A hook runs for every tool call and pays for its imports, so this uses the store
 from telex.bus import run_sync
 from telex.delivery import lifecycle
 from telex.model.limits import LIMITS
-from telex.model.message import Delivery, Message
+from telex.model.message import Delivery, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE, Member
 from telex.model.text import shown
@@ -26,7 +26,7 @@ _HEADER_FIELDS = frozenset({"id", "type", "timestamp", "schema_version", "author
 class Unread(NamedTuple):
     total: int
     newest: int  # number of the newest message
-    messages: tuple[Message, ...]  # the first ones, in the order in which they are offered
+    messages: tuple[StoredMessage, ...]  # the first ones, in the order in which they are offered
 
 
 class HeldLeases(NamedTuple):
@@ -112,7 +112,7 @@ def unread_lines(unread: Unread, agent: str) -> list[str]:
     ]
 
 
-def _line(message: Message) -> str:
+def _line(message: StoredMessage) -> str:
     type_ = message.type or message.dialect or "plain"
     id_, type_, sender = (word(name) for name in (message.id, type_, message.sender))
     return f"{id_} {type_} from {sender} | {first_words(message.raw)}"

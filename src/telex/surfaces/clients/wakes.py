@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from telex.errors import TelexError
-from telex.model.message import Message
+from telex.model.message import StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
@@ -47,7 +47,7 @@ class WakeText(NamedTuple):
     keys: str  # one line without any text of other agents, to be typed into a terminal
 
 
-def wake_text(agent: str, unread: int, messages: Sequence[Message]) -> WakeText:
+def wake_text(agent: str, unread: int, messages: Sequence[StoredMessage]) -> WakeText:
     """Stands alone: a turn that a wake begins may have neither the instructions of `telex mcp` nor its tools."""
     from telex.model.text import shown
     from telex.surfaces.clients.mail import LISTED_MAX, Unread, unread_lines

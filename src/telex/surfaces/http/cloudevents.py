@@ -16,7 +16,7 @@ import msgspec
 
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
-from telex.model.message import Lease, Message, detail_of
+from telex.model.message import LeasedMessage, StoredMessage, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join
 from telex.ports.bus import MessageHistory
@@ -132,7 +132,7 @@ async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse
         return answer
     tree = decoded(answer.body)["answer"]
     if scope["path"] == "/receive":
-        events = b",".join(event_of_lease(lease) for lease in made(list[Lease], tree))
+        events = b",".join(event_of_lease(lease) for lease in made(list[LeasedMessage], tree))
         return answer._replace(body=b"[" + events + b"]", kind=BATCH.encode())
     history = made(list[MessageHistory], tree)[-1]
     trace = detail_of(history.events[0]).get(TRACEPARENT) if history.events else None
@@ -140,7 +140,7 @@ async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse
     return answer._replace(body=event_of(history.message, more), kind=EVENT.encode())
 
 
-def event_of_lease(lease: Lease) -> bytes:
+def event_of_lease(lease: LeasedMessage) -> bytes:
     """A leased message as its reader gets it, with the token to ack it."""
     rendering = lease.rendering or lease.message
     message = lease.message._replace(dialect=rendering.dialect, type=rendering.type, raw=lease.raw)
@@ -148,7 +148,7 @@ def event_of_lease(lease: Lease) -> bytes:
     return event_of(message, more | {"leaseduntil": _timestamp(lease.until)})
 
 
-def event_of(message: Message, more: dict[str, Any]) -> bytes:
+def event_of(message: StoredMessage, more: dict[str, Any]) -> bytes:
     content_type, name, data = _encode_data(message)
     event = {
         "specversion": "1.0",
@@ -166,7 +166,7 @@ def event_of(message: Message, more: dict[str, Any]) -> bytes:
     return head[:-1] + f', "{name}": '.encode() + data + b"}"
 
 
-def _encode_data(message: Message) -> tuple[str, str, bytes]:
+def _encode_data(message: StoredMessage) -> tuple[str, str, bytes]:
     """Content type, member name and JSON value of the message."""
     try:
         text = message.raw.decode()

@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 
 from telex import __version__
 from telex.errors import StoreError
-from telex.model.message import Event, Message, detail_of
+from telex.model.message import Event, StoredMessage, detail_of
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.surfaces.http import asgi
@@ -73,7 +73,7 @@ class Metrics:
                 self.count(event, message)
                 self._after = event.seq
 
-    def count(self, event: Event, message: Message | None) -> None:
+    def count(self, event: Event, message: StoredMessage | None) -> None:
         if event.kind in DELIVERIES:
             self._deliveries.labels(event.kind).inc()
         if event.kind not in MESSAGES:

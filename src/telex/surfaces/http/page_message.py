@@ -28,7 +28,7 @@ from telex.dialects.schema import (
 from telex.errors import NotFound
 from telex.generate.schemas import type_schema
 from telex.generate.type_view import addressed_fields, meaning
-from telex.model.message import BRINGING, Message, Rendering, detail_of
+from telex.model.message import BRINGING, Rendering, StoredMessage, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE
 from telex.ports.bus import Bus, MessageHistory
@@ -89,7 +89,7 @@ async def message_facts(bus: Bus, policy: CheckPolicy, seq: int) -> Facts:
     }
 
 
-async def _message(bus: Bus, seq: int) -> Message:
+async def _message(bus: Bus, seq: int) -> StoredMessage:
     if seq <= SEQ_MAX:
         async with aclosing(bus.events(Query(after=seq - 1, kinds=BRINGING))) as events:
             async for event, message in events:
@@ -103,7 +103,7 @@ def no_such_message(seq: int | str) -> NotFound:
     return NotFound(f"no message has the number {seq}: it was never sent here or is no longer stored.")
 
 
-def kind_of(message: Message, policy: CheckPolicy) -> tuple[Dialect | None, MessageType | None]:
+def kind_of(message: StoredMessage, policy: CheckPolicy) -> tuple[Dialect | None, MessageType | None]:
     dialect = next((dialect for dialect in policy.dialects if dialect.name == message.dialect), None)
     return dialect, dialect.types.get(message.type or "") if dialect is not None else None
 
@@ -113,12 +113,12 @@ def text_of(raw: bytes) -> tuple[str, bool]:
     return raw[:RAW_BYTES_MAX].decode("utf-8", "backslashreplace"), len(raw) > RAW_BYTES_MAX
 
 
-def read_tree(message: Message, policy: CheckPolicy) -> Any:
+def read_tree(message: StoredMessage, policy: CheckPolicy) -> Any:
     """Fields of the message; None for plain text, or if it is too large to show."""
     return _tree(message, check(message.raw, policy, as_role=message.role, as_name=message.sender))
 
 
-def _tree(message: Message, checked: CheckResult) -> Any:
+def _tree(message: StoredMessage, checked: CheckResult) -> Any:
     is_shown = checked.outcome in ("message", "control") and len(message.raw) <= TREE_BYTES_MAX
     return checked.tree or None if is_shown else None
 
@@ -163,7 +163,7 @@ async def _renderings(bus: Bus, history: MessageHistory) -> list[Facts]:
     return facts
 
 
-async def _rendering(bus: Bus, message: Message, reader: str) -> Rendering | None:
+async def _rendering(bus: Bus, message: StoredMessage, reader: str) -> Rendering | None:
     if reader.startswith(ONE_OF_ROLE):
         return None
     try:
@@ -181,7 +181,7 @@ class Markup(NamedTuple):
 
 
 def _markup_of(
-    message: Message, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
+    message: StoredMessage, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
 ) -> tuple[Markup, str]:
     """Markup of the body, or of a rendering if the message has none; and which of the two it is."""
     if checked.body is not None and checked.outcome == "message":

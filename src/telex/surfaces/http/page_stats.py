@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import Any
 
-from telex.model.message import BRINGING, Event, Message, detail_of
+from telex.model.message import BRINGING, Event, StoredMessage, detail_of
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.ports.store import Query
@@ -70,7 +70,7 @@ class RecentEvents:
                     self.refusals.add(event, message)
         return begin
 
-    async def _read(self, query: Query) -> AsyncGenerator[tuple[Event, Message | None], None]:
+    async def _read(self, query: Query) -> AsyncGenerator[tuple[Event, StoredMessage | None], None]:
         """Events of the bus; other requests run in between."""
         count = 0
         async with aclosing(self._bus.events(query)) as events:
@@ -97,7 +97,7 @@ class Rates:
         self._slots: dict[int, RateSlot] = {}
         self.begins_at: float | None = None
 
-    def count(self, event: Event, message: Message | None) -> None:
+    def count(self, event: Event, message: StoredMessage | None) -> None:
         if self.begins_at is None:
             self.begins_at = event.at
         if event.kind not in COUNTED:
@@ -170,7 +170,7 @@ class RefusalStats:
     def __init__(self) -> None:
         self._refusals: deque[Refusal] = deque(maxlen=REFUSALS_MAX)
 
-    def add(self, event: Event, message: Message) -> None:
+    def add(self, event: Event, message: StoredMessage) -> None:
         findings = detail_of(event).get("findings")
         self._refusals.append(
             Refusal(

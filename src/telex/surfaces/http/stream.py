@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from telex.errors import TelexError
-from telex.model.message import Event, Message
+from telex.model.message import Event, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
@@ -52,7 +52,7 @@ async def newest_seq(bus: Bus) -> int:
     return event.seq if event is not None else 0
 
 
-def frame(event: Event, message: Message | None) -> bytes:
+def frame(event: Event, message: StoredMessage | None) -> bytes:
     text = _on_one_line(encoded(plain(EventRecord(event, message))))
     return b"id: %d\nevent: happening\ndata: %b\n\n" % (event.seq, text)
 

@@ -16,7 +16,7 @@ from telex.config import Settings
 from telex.errors import InvalidValue, NotFound, TelexError
 from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.message import Lease, Message, Rendering
+from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
@@ -81,7 +81,11 @@ class VerbHandler:
             return _result_response(verb.name, result)
 
         async def return_leases(result: Any) -> None:
-            leases = [lease for lease in (result if isinstance(result, list) else [result]) if isinstance(lease, Lease)]
+            leases = [
+                lease
+                for lease in (result if isinstance(result, list) else [result])
+                if isinstance(lease, LeasedMessage)
+            ]
             await size_limits.give_back(self._bus, values.get("agent") or values.get("sender", ""), leases)
 
         return _result_response(
@@ -110,7 +114,7 @@ class VerbHandler:
                     break
         return page
 
-    async def _receive(self, values: dict[str, Any]) -> list[Lease]:
+    async def _receive(self, values: dict[str, Any]) -> list[LeasedMessage]:
         return await size_limits.take(self._bus, limits=self._limits, **values)
 
     async def _list(self, name: str, values: dict[str, Any]) -> list[Any]:
@@ -129,7 +133,7 @@ class VerbHandler:
                 break
         return rows
 
-    async def _rendering_for(self, message: Message, agent: str) -> Rendering | None:
+    async def _rendering_for(self, message: StoredMessage, agent: str) -> Rendering | None:
         try:
             return await self._bus.rendering(message, agent=agent)
         except NotFound:  # an agent that is not in the team reads every dialect

@@ -14,7 +14,7 @@ from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, OutcomeUnknown, TelexError
 from telex.generate.prompt import CHARACTERS_PER_TOKEN
 from telex.model.finding import Finding
-from telex.model.message import CHANGES, Delivery, Lease, Message, Rendering
+from telex.model.message import CHANGES, Delivery, LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory, Receipt
@@ -146,7 +146,7 @@ def _one_line(text: str) -> str:
 # --- one message ------------------------------------------------------------------------------------------------------
 
 
-def head_of(message: Message, rendering: Rendering | None) -> str:
+def head_of(message: StoredMessage, rendering: Rendering | None) -> str:
     """`n-1: vbw-typed qa_verdict from qa (role qa) to lead, conversation c-1, in reply to n-0`"""
     thread = f", conversation {_word(message.correlation)}" if message.correlation else ""
     reply = f", in reply to {_word(message.reply_to)}" if message.reply_to else ""
@@ -188,7 +188,7 @@ def _json_size(tree: Any) -> int:
     return len(json.dumps(tree, ensure_ascii=False))
 
 
-def _text_lines(message: Message, text: str, room: int) -> list[str]:
+def _text_lines(message: StoredMessage, text: str, room: int) -> list[str]:
     """The text as far as it fits, and how to get the rest."""
     part, left_out = fitting(text, room)
     if not left_out:
@@ -203,7 +203,7 @@ def _text_lines(message: Message, text: str, room: int) -> list[str]:
 
 class InboxItem(NamedTuple):
     delivery: Delivery
-    message: Message
+    message: StoredMessage
     rendering: Rendering | None
 
 
@@ -243,7 +243,7 @@ def _digest_line(item: InboxItem, dialects: Dialects, now: float) -> tuple[str, 
     return f"{_word(message.id)}  {route} {MARK}{gist}", facts
 
 
-def _gist(message: Message | Rendering, dialect: Dialect | None) -> str:
+def _gist(message: StoredMessage | Rendering, dialect: Dialect | None) -> str:
     """The content on one short line, without the envelope."""
     text = text_of(message)
     if dialect is not None and dialect.form == "json":
@@ -272,7 +272,7 @@ def _own_fields(text: str, dialect: Dialect) -> str | None:
 
 
 def bodies(
-    messages: Sequence[tuple[Message, Rendering | None]], missing: Sequence[str], tokens: int, *, unread: int = 0
+    messages: Sequence[tuple[StoredMessage, Rendering | None]], missing: Sequence[str], tokens: int, *, unread: int = 0
 ) -> ToolResult:
     """Messages in full, each cut to its share of the budget. `unread`: number of requested ones beyond these."""
     heads = [head_of(message, rendering) for message, rendering in messages]
@@ -316,7 +316,7 @@ def _share(tokens: int, sizes: Sequence[int], around: int) -> int:
     return max(left // max(len(sizes), 1), 0)
 
 
-def leased(leases: Sequence[tuple[Lease, str | None]], tokens: int, *, hold_seconds: float = 0.0) -> ToolResult:
+def leased(leases: Sequence[tuple[LeasedMessage, str | None]], tokens: int, *, hold_seconds: float = 0.0) -> ToolResult:
     """Leased messages, each with a line about the reply that its sender waits for. Each lease is renewed for
     `hold_seconds` beyond its end. Every token is shown, whatever the budget: a message is settled with it."""
     heads = ["\n".join(_lease_lines(lease, awaited, hold_seconds)) for lease, awaited in leases]
@@ -331,13 +331,13 @@ def leased(leases: Sequence[tuple[Lease, str | None]], tokens: int, *, hold_seco
     return ToolResult("\n".join([*lines, HOW_TO_SETTLE]), {"note": NOTE, "answer": trees})
 
 
-def _lease_lines(lease: Lease, awaited: str | None, hold_seconds: float) -> list[str]:
+def _lease_lines(lease: LeasedMessage, awaited: str | None, hold_seconds: float) -> list[str]:
     attempt = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
     line = f"token {lease.token}, yours until {clock_time(lease.until + hold_seconds)} UTC{attempt}"
     return [head_of(lease.message, lease.rendering), line, *([awaited] if awaited else [])]
 
 
-def _lease_tree(lease: Lease, room: int, places: int) -> dict[str, Any]:
+def _lease_tree(lease: LeasedMessage, room: int, places: int) -> dict[str, Any]:
     """As on the other surfaces, with long texts and lists of paths cut. The rendering comes first; the original gets
     the room that is left."""
     tree: dict[str, Any] = plain(lease)

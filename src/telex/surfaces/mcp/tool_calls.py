@@ -19,7 +19,7 @@ from telex.generate.type_view import participants
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.message import Lease, Message, Rendering
+from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import nearest
 from telex.ports.bus import Bus, Presence
@@ -79,7 +79,7 @@ class ProjectFiles:
 class HeldLease:
     """A lease that a task renews."""
 
-    def __init__(self, bus: Bus, agent: str, lease: Lease) -> None:
+    def __init__(self, bus: Bus, agent: str, lease: LeasedMessage) -> None:
         self.bus, self.agent, self.token, self.message_id = bus, agent, lease.token, lease.message.id
         self.extended_until = 0.0  # by the agent itself
         self.task: asyncio.Task[None] | None = None
@@ -111,7 +111,7 @@ class LeaseRenewal:
         """Length of a lease that is renewed at half of its time: each renewal is an event in the log."""
         return 2 * limits.lease_seconds
 
-    def hold(self, bus: Bus, agent: str, leases: Sequence[Lease], limits: Limits) -> float:
+    def hold(self, bus: Bus, agent: str, leases: Sequence[LeasedMessage], limits: Limits) -> float:
         """Renew these. The number of seconds beyond their end."""
         for lease in leases:
             held = self._held[lease.token] = HeldLease(bus, agent, lease)
@@ -208,7 +208,7 @@ async def inbox(context: CallContext, given: Given) -> ToolResult:
 
 
 async def _read(context: CallContext, agent: str, ids: Sequence[str], tokens: int) -> ToolResult:
-    messages: list[tuple[Message, Rendering | None]] = []
+    messages: list[tuple[StoredMessage, Rendering | None]] = []
     missing: list[str] = []
     wanted, size = tuple(dict.fromkeys(ids)), 0
     for id_ in wanted[:LOOKED_AT_MAX]:
@@ -253,7 +253,7 @@ def _held_lines(context: CallContext, agent: str) -> list[str]:
     return [f"{'; '.join(leases)}{more}: ack what is done; inbox with the id shows a message."] if held else []
 
 
-async def _awaited(context: CallContext, message: Message) -> str | None:
+async def _awaited(context: CallContext, message: StoredMessage) -> str | None:
     try:
         stories = await context.bus.why(message.id)
     except TelexError:  # a leased message is delivered all the same
