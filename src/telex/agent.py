@@ -8,16 +8,17 @@
 Everything here is made of the methods of `ports.bus.Bus`, so it is the same for a store and for a hub.
 """
 
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 from telex.dialects.schema import Dialect
-from telex.messages import typed
 from telex.model.message import Delivery, LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import Member
 from telex.model.text import digest_of
-from telex.ports.bus import Bus, Receipt, Sendable
+from telex.ports.bus import Bus, Raw, Receipt
 
 WAIT_SECONDS = 20.0  # of one receive of an endless loop
 
@@ -41,7 +42,16 @@ class Message(StoredMessage):
     @cached_property
     def body(self) -> Any:
         """The message as its typed class, where its dialect is known; else a dict, if it is a JSON object; else text."""
-        return typed(self, self._dialects)
+        from telex.messages import typed  # makes the classes of a dialect
+
+        body = typed(self) if self._dialects is None else typed(self, self._dialects.values())
+        if body is not None:
+            return body
+        text = self.text
+        with suppress(ValueError, RecursionError):
+            if isinstance(tree := json.loads(text), dict):
+                return tree
+        return text
 
     @property
     def text(self) -> str:
@@ -120,7 +130,7 @@ class Lease:
 
     async def reply(
         self,
-        message: Sendable,
+        message: Raw,
         *,
         ack: bool = True,
         to: str | None = None,
@@ -168,7 +178,7 @@ class Agent:
 
     async def send(
         self,
-        message: Sendable,
+        message: Raw,
         *,
         to: str | None = None,
         id: str | None = None,
@@ -199,7 +209,7 @@ class Agent:
 
     async def request(
         self,
-        message: Sendable,
+        message: Raw,
         *,
         to: str | None = None,
         timeout: float | None = None,

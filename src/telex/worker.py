@@ -21,15 +21,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from telex.agent import Message
 from telex.clock import LoopClock
 from telex.connection import connect
 from telex.errors import InvalidValue
+from telex.handlers import LOG, Handler, HandlerTable, Middleware
+from telex.model.roster import AT
 from telex.ports.bus import Bus
 from telex.ports.environment import Clock
-from telex.worker_run import LOG, Handler, HandlerTable, Middleware, WorkerRun
+from telex.worker_run import WorkerRun
 
 if TYPE_CHECKING:
     from telex.config import Settings
+    from telex.messages import TypedMessage
 
 DRAIN_SECONDS = 30.0
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -71,7 +75,7 @@ class Worker:
         self.name, self.role, self.where = name, role, where
         self._settings, self._token, self._lease_seconds, self._reads = settings, token, lease_seconds, tuple(reads)
         self._table = HandlerTable()
-        self._run: WorkerRun | None = None
+        self.current_run: WorkerRun | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
@@ -79,13 +83,16 @@ class Worker:
 
     # --- handlers ----------------------------------------------------------------------------------------------------
 
-    def handles(self, type: Any, *, concurrency: int = 1) -> Callable[[Function], Function]:
+    def handles(self, type: "type[TypedMessage] | str", *, concurrency: int = 1) -> Callable[[Function], Function]:
         """Decorator of a handler for a message class of `telex.messages`, or for the name of a type in any dialect.
         `concurrency`: how many of its messages are processed at a time."""
-        name, dialect = (type, None) if isinstance(type, str) else (type.TYPE, type.DIALECT)
 
         def register(function: Function) -> Function:
-            handler = _handler(function, name, dialect, concurrency)
+            if isinstance(type, str):
+                handler = _handler(function, _body, concurrency)._replace(type=type)
+            else:
+                handler = _handler(function, type.from_message, concurrency)
+                handler = handler._replace(type=type.TYPE, dialect=type.DIALECT.partition(AT)[0])
             self._table = self._table._replace(handlers=(*self._table.handlers, handler))
             return function
 
@@ -94,8 +101,7 @@ class Worker:
     def otherwise(self, function: Function) -> Function:
         """Decorator of the handler for messages of other types. It takes the `telex.Message`, not its body. Without
         one, such a message is nacked; a report of the bus itself is logged."""
-        handler = _handler(function, None, None, 1)._replace(whole=True)
-        self._table = self._table._replace(otherwise=handler)
+        self._table = self._table._replace(otherwise=_handler(function, lambda message: message, 1))
         return function
 
     def middleware(self, function: Function) -> Function:
@@ -132,8 +138,8 @@ class Worker:
 
     def stop(self) -> None:
         """Stop as for SIGTERM. From any thread."""
-        if self._run is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._run.stop)
+        if self.current_run is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self.current_run.stop)
 
     async def _run_until_signal(self, drain_seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -143,28 +149,32 @@ class Worker:
         await self.serve(drain_seconds=drain_seconds)
 
     def _handle_signal(self) -> None:
-        if self._run is None:
+        if self.current_run is None:
             raise SystemExit(0)
-        if self._run.is_stopping:
-            self._run.stop_now()
-        self._run.stop()
+        if self.current_run.is_stopping:
+            self.current_run.stop_now()
+        self.current_run.stop()
 
     async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock) -> None:
-        if self._run is not None:
+        if self.current_run is not None:
             raise InvalidValue(f"{self.name} is running already: make a second Worker.")
         agent = bus.agent(self.name, role=self.role)
         agent.role = (await agent.join(self._reads)).role
-        self._run = WorkerRun(agent, self._table, clock, self._lease_seconds)
+        self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
         self._loop = asyncio.get_running_loop()
         LOG.info("%s (%s) has started", self.name, agent.role)
         try:
-            await self._run.serve(drain_seconds)
+            await self.current_run.serve(drain_seconds)
         finally:
-            self._run = self._loop = None
+            self.current_run = self._loop = None
             LOG.info("%s has stopped", self.name)
 
 
-def _handler(function: Callable[..., Any], type_: str | None, dialect: str | None, concurrency: int) -> Handler:
+def _body(message: Message) -> Any:
+    return message.body
+
+
+def _handler(function: Callable[..., Any], argument: Callable[[Message], Any], concurrency: int) -> Handler:
     if concurrency < 1:
         raise InvalidValue(f"give concurrency a number from 1, not {concurrency!r}.")
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -172,7 +182,7 @@ def _handler(function: Callable[..., Any], type_: str | None, dialect: str | Non
     if not 1 <= len(taken) <= 2:
         raise TypeError(f"{getattr(function, '__name__', function)} must take a message, or a message and a context")
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
-    return Handler(function, type_, dialect, concurrency, with_context=len(taken) > 1, is_async=is_async)
+    return Handler(function, argument, concurrency, with_context=len(taken) > 1, is_async=is_async)
 
 
 def _traced(bus: Bus) -> Bus:

@@ -5,7 +5,6 @@ worker that is killed at any point leaves either the reply or the message, and a
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
@@ -15,7 +14,6 @@ from random import random
 from typing import Any, TypeVar
 
 from telex.agent import WAIT_SECONDS, Agent, Lease, Message
-from telex.bus.send import to_bytes
 from telex.errors import (
     LeaseLost,
     Refused,
@@ -24,130 +22,20 @@ from telex.errors import (
     StoreTooNew,
     TelexError,
 )
+from telex.handlers import LOG, CallNext, Context, Handler, HandlerTable, PendingReplies, Reject, Retry
 from telex.heartbeat import Heartbeat
 from telex.model.message import StoredMessage
-from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.text import digest_of
-from telex.ports.bus import Bus, Receipt, Sendable
+from telex.ports.bus import Raw
 from telex.ports.environment import Clock
 from telex.work.reducer import HeaderFields
 from telex.work.shutdown import agreement
 
-LOG = logging.getLogger("telex.worker")
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.1, 5.0  # between two tries while the store fails
 ID_CHARACTERS_MAX = 100  # of the id of a message whose reply gets an id made from it
 REASON_CHARACTERS_MAX = 500
 T = TypeVar("T")
-
-
-class Reject(Exception):
-    """Raised by a handler: the message can never be processed. It becomes a dead letter now, without further attempts,
-    and its sender is notified."""
-
-
-class Retry(Exception):
-    """Raised by a handler: try again after `delay` seconds (default: the team's backoff). The attempt counts."""
-
-    def __init__(self, delay: float | None = None, reason: str = "the handler asked for a retry") -> None:
-        super().__init__(reason)
-        self.delay = delay
-
-
-class Context:
-    """What a handler may use besides the message: its lease, and the worker's agent."""
-
-    def __init__(self, lease: Lease) -> None:
-        self.lease = lease
-        self.agent: Agent = lease.agent
-        self._loop = asyncio.get_running_loop()
-
-    @property
-    def bus(self) -> Bus:
-        """All methods of the bus."""
-        return self.agent.bus
-
-    @property
-    def message(self) -> Message:
-        """The message with its envelope: id, sender, correlation, …"""
-        return self.lease.message
-
-    @property
-    def attempt(self) -> int:
-        """Of this message: 1 for the first."""
-        return self.lease.attempt
-
-    @property
-    def log(self) -> logging.Logger:
-        """The logger `telex.worker`."""
-        return LOG
-
-    async def send(
-        self, message: Sendable, *, to: str, id: str | None = None, correlation: str | None = None
-    ) -> Receipt:
-        """Send a message in the conversation of this one. It is sent at once, and again by the next attempt if this one
-        fails: give it an `id` made from the message, and the second is a duplicate.
-
-        Raises:
-            Refused: the message is invalid.
-        """
-        return await self.agent.send(message, to=to, id=id, correlation=correlation or self.message.correlation)
-
-    async def request(
-        self, message: Sendable, *, to: str, timeout: float | None = None, correlation: str | None = None
-    ) -> Message:
-        """Send a message in the conversation of this one, and wait for the reply.
-
-        Raises:
-            Refused: the message is invalid.
-            RequestTimedOut: no reply in time.
-            RequestFailed: no recipient can reply any more.
-        """
-        return await self.agent.request(
-            message, to=to, timeout=timeout, correlation=correlation or self.message.correlation
-        )
-
-    async def extend(self, seconds: float | None = None) -> float:
-        """Extend the lease now. The worker does so by itself; see `Lease.extend`."""
-        return await self.lease.extend(seconds)
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """For a sync handler, which runs in a thread: run a coroutine on the worker's event loop and wait for it, as in
-        `ctx.run(ctx.send(…))`."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-
-class Handler(NamedTuple):
-    """A function of the user and what it handles."""
-
-    function: Callable[..., Any]
-    type: str | None  # None: any
-    dialect: str | None  # None: any
-    concurrency: int
-    with_context: bool
-    is_async: bool
-    whole: bool = False  # it gets the message with its envelope, not the body
-
-    def fits(self, message: Message) -> bool:
-        return self.type in (None, message.type) and self.dialect in (None, message.dialect)
-
-
-CallNext = Callable[[], Awaitable[Any]]
-Middleware = Callable[[Message, Context, CallNext], Awaitable[Any]]
-
-
-class HandlerTable(NamedTuple):
-    """The functions of a worker."""
-
-    handlers: tuple[Handler, ...] = ()
-    otherwise: Handler | None = None
-    middleware: tuple[Middleware, ...] = ()
-
-    def all(self) -> tuple[Handler, ...]:
-        return self.handlers if self.otherwise is None else (*self.handlers, self.otherwise)
-
-    def handler_of(self, message: Message) -> Handler | None:
-        return next((handler for handler in self.handlers if handler.fits(message)), None)
 
 
 class WorkerRun:
@@ -161,17 +49,23 @@ class WorkerRun:
         self._heartbeat = Heartbeat(self._seconds, self._lose, clock.sleep)
         self._span = getattr(agent.bus, "processing", nullcontext)  # of OpenTelemetry, if the bus is traced
         self._threads = ThreadPoolExecutor(self._capacity, "telex-worker")
+        self._replies = PendingReplies(clock)
         self._jobs: dict[asyncio.Task[None], Lease] = {}
         self._job_ended = asyncio.Event()
+        self._running = 0  # calls of handlers
         self._receiving: asyncio.Future[list[Lease]] | None = None
         self.is_stopping = False
         self._is_paused = False  # while a request to shut down is answered
         self._failure: BaseException | None = None
 
     @property
-    def leases(self) -> list[Lease]:
-        """Of the messages that are being processed."""
-        return list(self._jobs.values())
+    def is_busy(self) -> bool:
+        """Whether a handler runs that does not wait for a reply."""
+        return self._running > len(self._replies)
+
+    @property
+    def is_receiving(self) -> bool:
+        return self._receiving is not None
 
     async def serve(self, drain_seconds: float) -> None:
         """Process messages until `stop`, then finish what runs within `drain_seconds`."""
@@ -182,7 +76,8 @@ class WorkerRun:
                     await self._job_ended.wait()
                 else:
                     for lease in await self._receive():
-                        self._start(lease)
+                        if not self._replies.take(lease):
+                            self._start(lease)
         except BaseException:
             drain_seconds = 0.0
             raise
@@ -297,14 +192,18 @@ class WorkerRun:
         await self._reply(lease, result)
 
     async def _call(self, handler: Handler, lease: Lease) -> Any:
-        context = Context(lease)
+        context = Context(lease, self._replies)
         call: CallNext = partial(self._call_function, handler, lease.message, context)
         for middleware in reversed(self._table.middleware):
             call = partial(middleware, lease.message, context, call)
-        return await call()
+        self._running += 1
+        try:
+            return await call()
+        finally:
+            self._running -= 1
 
     async def _call_function(self, handler: Handler, message: Message, context: Context) -> Any:
-        arguments = (message if handler.whole else message.body, context)[: 1 + handler.with_context]
+        arguments = (handler.argument(message), context)[: 1 + handler.with_context]
         if handler.is_async:
             return await handler.function(*arguments)
         call = partial(copy_context().run, handler.function, *arguments)
@@ -322,20 +221,10 @@ class WorkerRun:
         if not replies:
             await self._retry(lease.ack)
 
-    async def _send(self, lease: Lease, reply: Sendable, id_: str, *, ack: bool) -> None:
-        """Send a reply. The bytes are made once: a second try after a failure of the store is a duplicate."""
-        agent, original = self._agent, lease.original
-        raw = to_bytes(
-            reply,
-            sender=agent.name,
-            role=agent.role,
-            to=original.sender,
-            id=id_,
-            reply_to=original.id,
-            correlation=original.correlation,
-        )
+    async def _send(self, lease: Lease, reply: Raw, id_: str, *, ack: bool) -> None:
+        """Send a reply. A second try after a failure of the store has the same id and bytes, and is a duplicate."""
         try:
-            await self._retry(partial(lease.reply, raw, id=id_, ack=ack))
+            await self._retry(partial(lease.reply, reply, id=id_, ack=ack))
         except Refused as refused:
             if [finding.code for finding in refused.findings if finding.severity == "refusal"] != ["id-reused"]:
                 raise
@@ -399,7 +288,7 @@ def reply_id(id_: str, number: int = 0) -> str:
     return f"{stem}.reply.{number}" if number else f"{stem}.reply"
 
 
-def _replies(result: Any) -> list[Sendable]:
+def _replies(result: Any) -> list[Raw]:
     """What a handler returned, as the replies to be sent."""
     replies = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
     for reply in replies:

@@ -30,6 +30,7 @@ from telex.ports.store import (
 from telex.validation.check import STRICT, CheckPolicy
 
 if TYPE_CHECKING:
+    from telex import agent as agents
     from telex.bus import approve, escalate, guard, maintenance, notify, queries, receive, render, shutdown, stall, wake
     from telex.model.contracts import PathVerdict
     from telex.model.work import Escalation, ShutdownReport, Stall
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 else:
     _VERBS = "approve escalate guard maintenance notify queries receive render shutdown stall wake"
     globals().update({name: LazyModule(f"telex.bus.{name}") for name in _VERBS.split()})
-    reducer = LazyModule("telex.work.reducer")
+    agents, reducer = LazyModule("telex.agent"), LazyModule("telex.work.reducer")
 
 
 class LocalBus:
@@ -62,6 +63,13 @@ class LocalBus:
     @property
     def store(self) -> Store:
         return self._context.store
+
+    @property
+    def policy(self) -> CheckPolicy:
+        return self._context.policy
+
+    def agent(self, name: str, *, role: str | None = None) -> "agents.Agent":
+        return agents.Agent(self, name, role)
 
     @property
     def _notifier(self) -> "notify.Notifier":
@@ -108,8 +116,18 @@ class LocalBus:
     async def ack(self, token: str, *, agent: str) -> bool:
         return await receive.ack(self._context, token, agent)
 
-    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        delivery = await receive.nack(self._context, token, agent, reason, delay)
+    async def nack(
+        self,
+        token: str,
+        *,
+        agent: str,
+        reason: str,
+        delay: float | None = None,
+        final: bool = False,
+        counted: bool = True,
+    ) -> Delivery:
+        failure = receive.Failure(reason, delay, final, counted)
+        delivery = await receive.nack(self._context, token, agent, failure)
         self._nudge()
         return delivery
 

@@ -6,9 +6,10 @@ from telex.bus.context import BusContext, count, seconds
 from telex.bus.maintenance import MAY_ANSWER, dead_letter_notices, expire_leases, keep_request_open, run_if_due
 from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
-from telex.errors import LeaseLost, NotAMember, NotFound, RequestFailed, RequestTimedOut
+from telex.errors import InvalidValue, LeaseLost, NotAMember, NotFound, RequestFailed, RequestTimedOut
 from telex.model.finding import Finding
-from telex.model.message import OPEN, Delivery, LeasedMessage, StoredMessage, detail_of
+from telex.model.message import AT_ONCE, OPEN, Delivery, LeasedMessage, StoredMessage, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.model.text import digest_of, replace_surrogates
 from telex.ports.store import (
@@ -146,23 +147,45 @@ async def extend(context: BusContext, token: str, agent: str, more: float | None
     return until
 
 
-async def nack(context: BusContext, token: str, agent: str, reason: str, delay: float | None) -> Delivery:
+class Failure(NamedTuple):
+    """Arguments of a nack besides its lease."""
+
+    reason: str
+    delay: float | None = None
+    final: bool = False  # no further attempt
+    counted: bool = True  # False: the message was not processed
+
+
+async def nack(context: BusContext, token: str, agent: str, failure: Failure) -> Delivery:
+    if failure.final and not failure.counted:
+        raise InvalidValue("a nack is final, or its attempt does not count: not both.")
     seq, fence = parse_token(token)
     agent, now, limit = normalised(agent), context.clock.now(), context.limits.reason_characters_max
-    reason = replace_surrogates(reason) or ""
+    reason = replace_surrogates(failure.reason) or ""
     reason = reason if len(reason) <= limit else reason[: limit - 1] + "…"
-    delay = None if delay is None else seconds("delay", delay)
+    delay = None if failure.delay is None else seconds("delay", failure.delay)
     delivery = await context.store.read(get_delivery, seq)
     if delivery is None or delivery.fence != fence:
         raise lease_lost(SettleResult(False, delivery), fence, agent)
-    is_last = lifecycle.is_last_attempt(delivery, context.limits)
-    reports = await dead_letter_notices(context, delivery, reason) if is_last else ()
-    settlement = lifecycle.nacked(delivery, agent, now, reason, context.limits, delay=delay, reports=reports)
+    settlement = await _nacked(context, delivery, agent, now, failure._replace(reason=reason, delay=delay))
     settled = await _settle(context, await keep_request_open(context, settlement, delivery))
     await context.mark_seen(agent)
     if not settled.done or settled.now is None:
         raise lease_lost(settled, fence, agent)
     return settled.now
+
+
+async def _nacked(
+    context: BusContext, delivery: Delivery, agent: str, now: float, failure: Failure
+) -> Settlement:
+    if not failure.counted:
+        settlement = lifecycle.returned(delivery, now, failure.reason)
+        due_at = AT_ONCE if failure.delay is None else now + failure.delay
+        return settlement._replace(was="leased", agent=agent, holder=agent, due_at=due_at)
+    limits = context.limits._replace(attempts_max=delivery.attempts) if failure.final else context.limits
+    is_last = lifecycle.is_last_attempt(delivery, limits)
+    reports = await dead_letter_notices(context, delivery, failure.reason) if is_last else ()
+    return lifecycle.nacked(delivery, agent, now, failure.reason, limits, delay=failure.delay, reports=reports)
 
 
 async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:

@@ -8,15 +8,15 @@ one becomes a marked blank.
 """
 
 import ast
-import inspect
 import json
 import keyword
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 from telex.dialects.schema import ANY, Dialect, Field, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
 from telex.generate.type_view import KIND_NAMES, addressed_fields, kind_words, meaning, participants, values_words
-from telex.ports import bus
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 _OWN_NAMES = ("Message", "MessageType", "Role", "Priority", "TypeFacts", "TYPES")
@@ -182,8 +182,8 @@ def _annotation(kind: Kind) -> str:
 # --- the blocking bus ------------------------------------------------------------------------------------------------
 
 _CLIENT_HEAD = """\
-# Made by `python -m telex.generate` from `telex.ports.bus.Bus`; a change here is lost.
-from collections.abc import Callable, Iterator, Sequence
+# Made by `python -m telex.generate` from `telex.ports.bus.Bus` and `telex.agent`; a change here is lost.
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from telex.bus.local import LocalBus
@@ -191,38 +191,83 @@ from telex.bus.local import LocalBus
 
 VERBS: dict[str, Any]
 
-def add_verbs(kind: type, make: Callable[[str], Any]) -> None: ...
-
+def methods_of(kind: type) -> dict[str, Any]: ...
+def add_verbs(kind: type, make: Callable[[str], Any], verbs: Mapping[str, Any] = ...) -> None: ...
+"""
+_SYNC_BUS = """\
 class SyncBus:
     _bus: LocalBus
     def __init__(self, bus: Bus) -> None: ...
     @property
     def awaitable(self) -> Bus: ...
 """
+_SYNC_LEASE = """\
+class SyncLease:
+    awaitable: Lease
+    original: StoredMessage
+    rendering: Rendering | None
+    token: str
+    attempt: int
+    until: float
+    is_open: bool
+    def __init__(self, lease: Lease) -> None: ...
+"""
+_SYNC_AGENT = """\
+class SyncAgent:
+    awaitable: Agent
+    name: str
+    role: str | None
+    def __init__(self, agent: Agent) -> None: ...
+"""
+_BLOCKING = {"Agent": "SyncAgent", "Lease": "SyncLease"}  # results that have blocking methods themselves
 
 
 def client_stub() -> str:
-    """The text of `client.pyi`: the methods of the bus without `async`, with the types of `ports/bus.py`."""
-    source = inspect.getsource(bus)
-    lines, tree = source.splitlines(), ast.parse(source)
-    [protocol] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == bus.Bus.__name__]
-    methods = [
-        _blocking_method(lines, node)
-        for node in protocol.body
-        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
-    ]
-    used = set(re.findall(r"\w+", "\n".join(methods)))
-    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    homes = {bus.__name__: sorted({"Bus"} | classes & used)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
-            homes.setdefault(node.module, []).extend(alias.name for alias in node.names if alias.name in used)
-    imports = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items()) if names]
-    return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)).rstrip("\n"), *methods, ""])
+    """The text of `client.pyi`: the methods of bus, agent and lease without `async`, with the types of their modules."""
+    port, agent = _source("telex.ports.bus"), _source("telex.agent")
+    classes = ((_SYNC_BUS, port, "Bus"), (_SYNC_LEASE, agent, "Lease"), (_SYNC_AGENT, agent, "Agent"))
+    body = [line for head, source, name in classes for line in (head.rstrip("\n"), *_blocking_methods(source, name), "")]
+    used = set(re.findall(r"\w+", "\n".join(body)))
+    homes: dict[str, set[str]] = {}
+    for home, source in (("telex.ports.bus", port), ("telex.agent", agent)):
+        tree = ast.parse(source)
+        homes.setdefault(home, set()).update(used & set(_defined(tree)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
+                homes.setdefault(node.module, set()).update(used & {alias.name for alias in node.names})
+    imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items()) if names]
+    return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)), *body])
+
+
+def _source(module: str) -> str:
+    """The text of a module, which may be in a higher layer and is not imported."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8")
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Names of the classes and type aliases of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _blocking_methods(source: str, name: str) -> list[str]:
+    lines = source.splitlines()
+    [kind] = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    methods = [node for node in kind.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)]
+    return [_blocking_method(lines, node) for node in methods if not node.name.startswith("_")]
 
 
 def _blocking_method(lines: list[str], node: ast.AsyncFunctionDef | ast.FunctionDef) -> str:
     body = node.body[0]
     text = "\n".join(lines[node.lineno - 1 : body.lineno - (body.lineno > node.lineno)]).removesuffix("...").rstrip()
     text = re.sub(r"AsyncGenerator\[(.*), None\]", r"Iterator[\1]", text).replace("async def", "def", 1)
-    return f"{text} ...".replace('"', "")
+    head, arrow, result = text.replace('"', "").rpartition(" -> ")
+    result = re.sub(r"\w+", lambda word: _BLOCKING.get(word[0], word[0]), result)
+    decorator = "    @property\n" if node.decorator_list else ""
+    return f"{decorator}{head}{arrow}{result} ..."

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from telex import errors
+from telex.agent import Agent
 from telex.client import add_verbs
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
@@ -66,11 +67,19 @@ class RemoteBus(Bus):
     def __init__(self, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> None:
         """`desk` finds the id in a message; the hub corrects it if the team has another policy."""
         self._line, self._clock, self._validators = line, clock, ValidatorCache(desk)
+        self._policy = desk
 
     @classmethod
     def over(cls, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> "RemoteBus":
         """A type checker takes the class for abstract, since most methods are added below."""
         return cls(line, clock, desk)
+
+    @property
+    def policy(self) -> CheckPolicy:
+        return self._policy
+
+    def agent(self, name: str, *, role: str | None = None) -> Agent:
+        return Agent(self, name, role)
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None

@@ -10,8 +10,10 @@ from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
+    from telex.agent import Agent
     from telex.model.contracts import PathVerdict
     from telex.model.work import Escalation, ShutdownReport, Stall
+    from telex.validation.check import CheckPolicy
 
 
 class Receipt(NamedTuple):
@@ -81,6 +83,15 @@ class Wake(NamedTuple):
 
 
 class Bus(Protocol):
+    """Everything that an agent, a person or a program can do with a team's messages."""
+
+    @property
+    def policy(self) -> "CheckPolicy":
+        """How messages are checked: dialects, limits, severities. For a hub: those of the caller's telex.toml."""
+
+    def agent(self, name: str, *, role: str | None = None) -> "Agent":
+        """This bus bound to one agent: sender and reader of every call. `role` is needed until it has joined."""
+
     async def send(
         self,
         raw: bytes | str | dict[str, Any],
@@ -111,8 +122,24 @@ class Bus(Protocol):
             LeaseLost: the message was offered again, given up or withdrawn.
         """
 
-    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        """Nack a message: it is retried later, or becomes a dead letter after the last attempt."""
+    async def nack(
+        self,
+        token: str,
+        *,
+        agent: str,
+        reason: str,
+        delay: float | None = None,
+        final: bool = False,
+        counted: bool = True,
+    ) -> Delivery:
+        """Nack a message: it is retried after `delay` seconds (default: backoff), or becomes a dead letter after the
+        last attempt. `final`: it becomes a dead letter now. Not `counted`: it is returned unprocessed, delivered again
+        at once or after `delay` seconds, and the attempt does not count.
+
+        Raises:
+            LeaseLost: as for `ack`.
+            InvalidValue: `final` and not `counted`.
+        """
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
         """Extend a lease. The time at which it now expires."""
