@@ -98,8 +98,10 @@ class LocalBus:
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
-        return await self._send(SendRequest._make((as_bytes(raw), sender, role, to, id, reply_to, correlation, None)))
+        arguments = (as_bytes(raw), sender, role, to, id, reply_to, correlation, None, ack)
+        return await self._send(SendRequest._make(arguments))
 
     async def _send(self, request: SendRequest) -> Receipt:
         receipt = await self._sender.send(request)
