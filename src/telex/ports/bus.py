@@ -16,6 +16,39 @@ if TYPE_CHECKING:
     from telex.validation.check import CheckPolicy
 
 
+class Encodable(Protocol):
+    """A message that writes its own envelope, such as one of `telex.messages`."""
+
+    def encode(
+        self,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+        correlation: str | None = None,
+        to_role: str | None = None,
+    ) -> bytes:
+        """The message as bytes, with what it lacks filled from the arguments of the send."""
+
+
+Raw = bytes | str | dict[str, Any] | Encodable  # a message to be sent
+
+
+def as_bytes(raw: Raw, **context: Any) -> bytes:
+    """The message as bytes. `context`: the arguments of the send, for a message that writes its own envelope."""
+    if isinstance(raw, bytes):
+        return raw
+    if isinstance(raw, dict):
+        import json
+
+        raw = json.dumps(raw, ensure_ascii=False)
+    if isinstance(raw, str):
+        return raw.encode("utf-8", "surrogatepass")  # a lone surrogate is then a finding, not an exception
+    return raw.encode(**context)
+
+
 class Receipt(NamedTuple):
     """The result of a send: accepted or not, with findings and a fixed message."""
 
@@ -94,7 +127,7 @@ class Bus(Protocol):
 
     async def send(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,
@@ -153,7 +186,7 @@ class Bus(Protocol):
 
     async def request(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,
