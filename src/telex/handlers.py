@@ -58,9 +58,7 @@ class Context:
         """The logger `telex.worker`."""
         return LOG
 
-    async def send(
-        self, message: Raw, *, to: str, id: str | None = None, correlation: str | None = None
-    ) -> Receipt:
+    async def send(self, message: Raw, *, to: str, id: str | None = None, correlation: str | None = None) -> Receipt:
         """Send a message in the conversation of this one. It is sent at once, and again by the next attempt if this one
         fails: give it an `id` made from the message, and the second is a duplicate.
 

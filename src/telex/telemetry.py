@@ -8,7 +8,6 @@ nothing is recorded. Without an import of this module there is no cost.
 """
 
 import os
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import time, time_ns

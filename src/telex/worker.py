@@ -181,7 +181,7 @@ def _handler(function: Callable[..., Any], argument: Callable[[Message], Any], c
     taken = [one for one in inspect.signature(function).parameters.values() if one.kind in kinds]
     if not 1 <= len(taken) <= 2:
         raise TypeError(f"{getattr(function, '__name__', function)} must take a message, or a message and a context")
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
     return Handler(function, argument, concurrency, with_context=len(taken) > 1, is_async=is_async)
 
 

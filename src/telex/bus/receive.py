@@ -163,9 +163,7 @@ async def nack(context: BusContext, token: str, agent: str, failure: Failure) ->
     return settled.now
 
 
-async def _nacked(
-    context: BusContext, delivery: Delivery, agent: str, now: float, failure: Failure
-) -> Settlement:
+async def _nacked(context: BusContext, delivery: Delivery, agent: str, now: float, failure: Failure) -> Settlement:
     if not failure.counted:
         settlement = lifecycle.returned(delivery, now, failure.reason)
         due_at = AT_ONCE if failure.delay is None else now + failure.delay

@@ -264,7 +264,9 @@ def client_stub() -> str:
     """The text of `client.pyi`: the methods of bus, agent and lease without `async`, with the types of their modules."""
     port, agent = _source("telex.ports.bus"), _source("telex.agent")
     classes = ((_SYNC_BUS, port, "Bus"), (_SYNC_LEASE, agent, "Lease"), (_SYNC_AGENT, agent, "Agent"))
-    body = [line for head, source, name in classes for line in (head.rstrip("\n"), *_blocking_methods(source, name), "")]
+    body = [
+        line for head, source, name in classes for line in (head.rstrip("\n"), *_blocking_methods(source, name), "")
+    ]
     used = set(re.findall(r"\w+", "\n".join(body)))
     homes: dict[str, set[str]] = {}
     for home, source in (("telex.ports.bus", port), ("telex.agent", agent)):

@@ -130,9 +130,7 @@ def parts(message: WorkMessage, topics: WorkState, context: RuleContext) -> tupl
     return (member._replace(stopped_at=context.now),)
 
 
-def agreement(
-    request: StoredMessage, role: str, dialects: Mapping[str, Dialect], header: HeaderFields
-) -> bytes | None:
+def agreement(request: StoredMessage, role: str, dialects: Mapping[str, Dialect], header: HeaderFields) -> bytes | None:
     """The answer of an agent that shuts down as asked. None: the message asks for no shutdown."""
     dialect = dialects.get(request.dialect or "")
     asked = dialect.types.get(request.type or "") if dialect is not None else None
