@@ -77,6 +77,8 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
     "The store": {
         "where": CommandInfo("where", "Show which store, settings and identity are used, and why."),
         "doctor": CommandInfo("doctor", "Check the store for damage."),
+        "backup": CommandInfo("backup", "Back up the store to a file, while it is in use."),
+        "restore": CommandInfo("backup", "Make a store again from its backup."),
     },
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
