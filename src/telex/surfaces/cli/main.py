@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FAST = ("check", "send", "guard", "hook", "mcp")  # run for every message, file, commit, tool call and session
 
+ENVIRONMENT = "environment"  # topic of `telex help` beside the commands
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code. Without `argv`: for this process, whose streams it may change."""
@@ -51,8 +53,8 @@ def _code(args: list[str], *, is_process: bool) -> int:
 
 
 def _run(args: list[str]) -> int:
-    if args[:1] == ["help"]:
-        args = [*args[1:2], "--help"]
+    if args[:1] == ["help"] and not {ENVIRONMENT, "--help", "-h"}.intersection(args[1:2]):
+        args = [*args[1:], "--help"]
     from importlib import import_module
 
     is_fast = bool(args) and args[0] in FAST
