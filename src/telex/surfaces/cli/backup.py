@@ -23,10 +23,6 @@ def backup_command(file: str, store: str | None, as_json: bool) -> int:
     """Write a backup of the store to FILE while it is in use: messages, deliveries, leases, log, members and tokens.
 
     FILE is replaced if it is a backup. It is private to you: it has all messages.
-
-    \b
-      telex backup telex-backup.db
-      telex backup --store /srv/team/telex.db /backup/team.db
     """
     from telex.stores.sqlite.backup import write_backup
 
@@ -50,10 +46,6 @@ def restore_command(file: str, force: bool, store: str | None, as_json: bool) ->
 
     Everything is as it was at the time of the backup: what was acked since then is delivered again. No process may use
     the store meanwhile.
-
-    \b
-      telex restore telex-backup.db
-      telex restore telex-backup.db --force       replace the present store
     """
     from telex.stores.sqlite.backup import restore_backup
 

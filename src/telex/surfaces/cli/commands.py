@@ -132,7 +132,8 @@ class _FastCommand(click.Command):
         """Values of some options; otherwise files."""
         from telex.surfaces.cli.options import COMPLETERS
 
-        [*_, last] = ["", *(ctx.params.get("words") or ())]
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        last = words[-1] if words else ""
         if last not in _COMPLETED:
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(word) for word in COMPLETERS[_COMPLETED[last]](ctx, param, incomplete)]
@@ -184,13 +185,18 @@ def _print_version(ctx: click.Context, _: click.Parameter, is_given: bool) -> No
 _VERSION = click.Option(
     ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
+# `main` handles them before the command; each command takes them too.
+_VERBOSE = click.Option(
+    ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the store, settings and identity that are used."
+)
+_DEBUG = click.Option(["--debug"], is_flag=True, expose_value=False, help="Print every call, and tracebacks of errors.")
 TELEX = _LazyGroup(
     name="telex",
     help=HELP,
     epilog="Exit codes: 0 done, 2 refused, 3 not found, 4 timed out, 64 wrong usage, 1 anything else."
     " Environment variables: telex help environment.",
     context_settings={"help_option_names": HELP_NAMES, "max_content_width": 100},
-    params=[_VERSION],
+    params=[_VERBOSE, _DEBUG, _VERSION],
 )
 
 

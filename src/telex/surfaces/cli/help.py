@@ -43,12 +43,7 @@ VARIABLES = (
 
 @command("help", [click.argument("topic", metavar="[COMMAND]...", nargs=-1), lines_option])
 def help_command(topic: tuple[str, ...], as_json: bool) -> int:
-    """Show the help of a command, or the environment variables.
-
-    \b
-      telex help send
-      telex help environment
-    """
+    """Show the help of a command, or the environment variables."""
     assert topic[0] == ENVIRONMENT, "main shows the help of commands"
     return print_list(
         VARIABLES,
@@ -65,13 +60,7 @@ def help_command(topic: tuple[str, ...], as_json: bool) -> int:
 
 @command("completion", [click.argument("shell", type=click.Choice(SHELLS))])
 def completion_command(shell: str) -> int:
-    """Print the script that completes commands, options, agents, ids and types in your shell.
-
-    \b
-      bash   echo 'eval "$(telex completion bash)"' >> ~/.bashrc
-      zsh    echo 'eval "$(telex completion zsh)"' >> ~/.zshrc
-      fish   telex completion fish > ~/.config/fish/completions/telex.fish
-    """
+    """Print the script that completes commands, options, agents, ids and types in your shell."""
     completion = get_completion_class(shell)
     assert completion is not None
     script = completion(TELEX, {}, "telex", COMPLETION)

@@ -34,8 +34,9 @@ def _code(args: list[str], *, is_process: bool) -> int:
         from telex.surfaces.clients.hook_process import run
 
         return run(args[1], args[2], is_process=is_process)
-    from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
+    from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError, diagnose
 
+    diagnose(0)
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -53,6 +54,11 @@ def _code(args: list[str], *, is_process: bool) -> int:
 
 
 def _run(args: list[str]) -> int:
+    while args[:1] and args[0] in ("-v", "--verbose", "--debug"):
+        from telex.surfaces.cli.usage import DEBUG, VERBOSE, diagnose
+
+        diagnose(DEBUG if args[0] == "--debug" else VERBOSE)
+        args = args[1:]
     if args[:1] == ["help"] and not {ENVIRONMENT, "--help", "-h"}.intersection(args[1:2]):
         args = [*args[1:], "--help"]
     from importlib import import_module
@@ -65,7 +71,12 @@ def _run(args: list[str]) -> int:
 
 def _report(error: "CommandError") -> int:
     from telex.surfaces.cli.output import Screen, wrapped
+    from telex.surfaces.cli.usage import DEBUG, Diagnostics
 
+    if Diagnostics.level == DEBUG:
+        import traceback
+
+        traceback.print_exception(error)
     screen, name = Screen(sys.stderr), "telex: "
     for line in error.say.split("\n"):
         first, *others = wrapped(line, screen.width, len(name))
