@@ -37,13 +37,13 @@ from telex.surfaces.cli.options import (
 from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, typed, wrapped
 from telex.surfaces.cli.render import (
     clock_time,
+    content_facts,
     head_facts,
     optional_stamp,
     print_one,
     rendering_facts,
     span,
     stamp,
-    text_of,
     translation_note,
     what,
     write_body,
@@ -165,7 +165,7 @@ def _print_lease(
         answer_by = optional_stamp(pending.by)
         tail = {"at": stamp(message.at), "answer_by": answer_by, "answered_by": pending.answered_by}
         rendered = rendering_facts(message, lease.rendering)
-        print_json(head | head_facts(message) | rendered | tail | {"message": text_of(lease.rendering or message)})
+        print_json(head | head_facts(message) | rendered | tail | content_facts(lease.rendering or message))
     else:
         _print_lease_text(lease, agent, pending, output)
     sys.stdout.flush()
