@@ -23,7 +23,7 @@ from telex.bus.decision import (
 )
 from telex.delivery.routing import Participants
 from telex.dialects.schema import Dialect
-from telex.errors import OutcomeUnknown, StoreError
+from telex.errors import OutcomeUnknown, Refused, StoreError
 from telex.model.finding import Finding
 from telex.model.text import digest_of, replace_surrogates
 from telex.ports.bus import Receipt
@@ -44,6 +44,17 @@ def as_bytes(raw: Raw) -> bytes:
     if isinstance(raw, str):
         return raw.encode("utf-8", "surrogatepass")  # a lone surrogate is then a finding, not an exception
     return json.dumps(raw, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def accepted(receipt: Receipt) -> Receipt:
+    """The receipt of an accepted message.
+
+    Raises:
+        Refused: the message was refused.
+    """
+    if not receipt.accepted:
+        raise Refused(receipt)
+    return receipt
 
 
 class Sender:
