@@ -12,6 +12,8 @@ from tests.cli.cli_kit import Run, run
 from tests.proofs import proves
 from tests.worker.worker_kit import task
 
+__all__ = ["run"]
+
 MODULE = """
 import telex
 from telex.messages.build_flow import StatusUpdate, TaskAssignment

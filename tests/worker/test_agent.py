@@ -47,11 +47,11 @@ def test_a_lease_is_settled_in_five_ways() -> None:
         for id_ in ("ack", "nack", "reject", "release"):
             await lead.send("Do it", to="dev", id=id_)
         acked, nacked, rejected, released = await dev.receive(limit=4)
-        assert acked.is_open
+        opened = acked.is_open
         assert await acked.extend(500) == acked.until == team.clock.now() + 500
         assert await acked.ack()
         assert not await acked.ack()
-        assert not acked.is_open
+        assert (opened, acked.is_open) == (True, False)
         assert (await nacked.nack("later", delay=40)).due_at == team.clock.now() + 40
         assert (await rejected.reject("never")).state == "dead"
         assert (await released.release("not now")).attempts == 0
@@ -84,11 +84,11 @@ def test_a_reply_is_addressed_and_acks() -> None:
         with pytest.raises(telex.Refused) as refused:
             await lease.reply({"type": "STATUS_UPDATE"})
         assert refused.value.findings
-        assert lease.is_open
+        opened = [lease.is_open]
         await lease.reply("I begin.", ack=False)
-        assert lease.is_open
+        opened.append(lease.is_open)
         await lease.reply(done(lease.message.body))
-        assert not lease.is_open
+        assert (opened, lease.is_open) == ([True, True], False)
         [_, note, report] = team.sent
         assert {(one.to, one.reply_to, one.correlation) for one in (note, report)} == {("lead", "task", "T1")}
         assert (await kinds(team, "task"))[-1] == "acked"
@@ -148,7 +148,7 @@ def test_a_body_of_a_teams_own_dialect_is_typed() -> None:
 @proves("agent/request")
 def test_a_request_returns_the_reply_acked_or_raises() -> None:
     async def scene(team: Team) -> None:
-        dev, lead = await pair(team)
+        _, lead = await pair(team)
         worker = telex.Worker("kim", role="qa")
         worker.otherwise(lambda message: f"{message.text} 5432")
         team.worker(worker)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.errors import LeaseLost, OutcomeUnknown, RequestTimedOut
+from telex.errors import LeaseLost, OutcomeUnknown, Refused, RequestTimedOut
 from telex.model.message import OPEN, LeasedMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
-from telex.ports.bus import MessageHistory, Receipt
+from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import file_word, files_in, pieces
 from telex.surfaces.cli.options import (
@@ -142,15 +142,15 @@ def request_command(
     with opened(output.store, settings) as bus:
         try:
             answer = bus.request(raw, sender=agent, role=role, timeout=timeout, **header._asdict())
+        except Refused as error:
+            fix = f"telex fix {file_word(path)} --as {shell_word(role or agent)}"
+            print_receipt(error.receipt, fix=fix, as_json=output.as_json)
+            return REFUSED
         except RequestTimedOut as error:
             raise CommandError(shown(error.say), TIMED_OUT) from error
         except OutcomeUnknown as error:
             again = f"repeat the command with the same id: --id {shown(error.id or 'ID')}"
             raise CommandError(f"outcome unknown: {again}\n({shown(error.say)})", FAILED) from error
-        if isinstance(answer, Receipt):
-            fix = f"telex fix {file_word(path)} --role {shell_word(role or agent)}"
-            print_receipt(answer, fix=fix, as_json=output.as_json)
-            return DONE if answer.accepted else REFUSED
         _print_lease(bus, answer, agent, pending_reply(bus, answer.message), output)
     return DONE
 
