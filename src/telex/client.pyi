@@ -30,6 +30,7 @@ class SyncBus:
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt: ...
     def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None

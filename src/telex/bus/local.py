@@ -90,11 +90,12 @@ class LocalBus:
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
         if not isinstance(raw, bytes):
             key = (sender, role, to)
             raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
-        return await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, None)))
+        return await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, None, ack)))
 
     async def _send(self, request: SendRequest) -> Receipt:
         receipt = await self._sender.send(request)
@@ -134,7 +135,7 @@ class LocalBus:
         within = receive.request_seconds(self._context, timeout)
         key = (sender, role, to)
         raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
-        receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within)))
+        receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within, None)))
         if not receipt.accepted:
             return receipt
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)

@@ -124,10 +124,17 @@ class Bus(Protocol):
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
         """Check a message and store it for its recipients. Refused: a receipt with the findings; nothing is delivered.
 
+        `ack`: the token of a message that the sender has leased. It is acked in the transaction that stores this one:
+        both happen or neither. If the message is refused, the lease stays as it is. A second send of the same message
+        under the same id gets the first one's receipt; another message under a lease that is acked is not stored.
+
         Raises:
+            LeaseLost: the leased message was offered again, given up, withdrawn or acked; nothing was stored.
+            NotFound: `ack` is not a token of a lease.
             OutcomeUnknown: the write failed half-way; send again with the id it names.
             StoreError: the store failed; nothing was stored.
         """
