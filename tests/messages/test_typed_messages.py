@@ -186,6 +186,8 @@ def test_what_is_not_of_the_type_is_an_invalid_value(text: str) -> None:
     for kind in (StatusUpdate, ResearchRequest):
         with pytest.raises(InvalidValue, match=kind.TYPE):
             kind.from_message(text)
+    with pytest.raises(InvalidValue, match="NoneType"):
+        StatusUpdate.from_message(None)  # type: ignore[arg-type]
 
 
 @proves("messages/reader-form")
