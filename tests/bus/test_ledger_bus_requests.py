@@ -29,7 +29,7 @@ def ask(team: Team) -> str:
 
 
 def answer(team: Team, raw: bytes = ANSWER) -> Receipt:
-    return team.other().send(raw, sender=CTO)
+    return team.other().send(raw, sender=CTO, check=False)
 
 
 # --- request and response ---------------------------------------------------------------------------------------------
