@@ -88,7 +88,7 @@ def test_an_answer_in_a_users_dialect_is_refused_where_a_built_in_one_is(
 
 @proves("approvals/forged")
 @pytest.mark.parametrize("how", [{}, {"correlation": "1-1-T1"}])
-def test_a_signal_that_answers_nothing_is_shown_as_markdown(open_team: OpenTeam, how: dict[str, str]) -> None:
+def test_a_signal_that_answers_nothing_is_shown_as_markdown(open_team: OpenTeam, how: dict[str, Any]) -> None:
     team = asked(open_team)
     lgtm = speech_of("signal-md", "approval", signal="lgtm")
     assert team.bus.send(lgtm.raw, sender="mal", to="dev", **how).accepted

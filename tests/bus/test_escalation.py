@@ -28,7 +28,7 @@ from tests.stores.store_kit import before_next_transaction
 FIVE_MINUTES = 300.0
 
 
-def escalate(team: Team, id: str = "e1", sender: str = "dev", to: str = "senior", **more: str) -> None:
+def escalate(team: Team, id: str = "e1", sender: str = "dev", to: str = "senior", **more: Any) -> None:
     raw = speech_of("vbw-company", "escalation", **{"from": sender, "to": to}).raw
     receipt = team.bus.send(raw, sender=sender, to=to, id=id, **more)
     assert receipt.accepted, receipt.findings
@@ -424,8 +424,8 @@ def play(team: Team, model: list[Matter], move: object, *more: object) -> None:
         case "raise", str(who), bool(typed):
             id_ = f"e{len(model)}"
             raw = speech_of("vbw-company", "escalation", **{"from": who, "to": CHAIN[CHAIN.index(who) + 1]}).raw
-            conversation = {"correlation": id_} if typed else {}
-            assert team.bus.send(raw, sender=who, to=CHAIN[CHAIN.index(who) + 1], id=id_, **conversation).accepted
+            to, conversation = CHAIN[CHAIN.index(who) + 1], id_ if typed else None
+            assert team.bus.send(raw, sender=who, to=to, id=id_, correlation=conversation).accepted
             model.append(Matter(id_, who, now))
         case "wait", float(seconds):
             team.clock.leap(seconds)

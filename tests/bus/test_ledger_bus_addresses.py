@@ -1,6 +1,7 @@
 """Addresses, conversations, deduplication and inbox quotas."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -211,7 +212,7 @@ HOUR = 3600.0
 # --- the same id ------------------------------------------------------------------------------------------------------
 
 
-def with_id(dialect: Dialect, type_: MessageType) -> tuple[bytes, str, dict[str, str]]:
+def with_id(dialect: Dialect, type_: MessageType) -> tuple[bytes, str, dict[str, Any]]:
     """A message under an id of its own, or one given at the door where the dialect has none."""
     said = speech(dialect, type_, "n-1")
     return said.raw, said.sender, {} if dialect.wire.id is not None else {"id": "n-1"}

@@ -5,9 +5,8 @@ import pytest
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.errors import LeaseLost, NotAMember, NotFound
-from telex.model.finding import Finding
 from telex.model.roster import Member
-from tests.bus.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, codes, each, every_dialect, flow, speech
+from tests.bus.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, codes, each, every_dialect, flow, join_refused, speech
 from tests.proofs import proves
 
 ROLES = sorted({role for dialect in BUILT_IN for role in dialect.roles})
@@ -66,9 +65,7 @@ def test_another_role_than_the_rosters_is_refused_at_every_door(team: Team) -> N
         with pytest.raises(NotAMember) as refused:
             verb("ada", role="lead")
         assert refused.value.code == "role-differs"
-    joined = team.bus.join("ada", role="lead")
-    assert isinstance(joined, Finding)
-    assert joined.code == "role-differs"
+    assert join_refused(team.bus, "ada", role="lead").code == "role-differs"
     assert {one.member.role for one in team.bus.roster()} == {"dev"}
 
 
@@ -141,8 +138,7 @@ def test_others_join_by_name_and_role_or_with_the_first_thing_they_do(team: Team
 
 @proves("bus/team/role-unknown")
 def test_a_role_that_no_dialect_has_is_refused_with_the_nearest(team: Team) -> None:
-    refused = team.bus.join("ada", role="architekt")
-    assert isinstance(refused, Finding)
+    refused = join_refused(team.bus, "ada", role="architekt")
     assert (refused.code, refused.nearest) == ("role-unknown", "architect")
 
 

@@ -9,9 +9,8 @@ import pytest
 from telex.config import Settings
 from telex.connection import connect
 from telex.errors import LeaseLost, NotAMember
-from telex.model.finding import Finding
 from telex.model.roster import Member
-from tests.bus.bus_team import QUICK, OpenTeam, Team, codes, speech_of
+from tests.bus.bus_team import QUICK, OpenTeam, Team, codes, join_refused, speech_of
 from tests.bus.shutdown_kit import PHASE, agrees, joined, reply, request, states
 from tests.proofs import proves
 from tests.stores.store_kit import before_next_transaction
@@ -159,12 +158,9 @@ def test_the_answer_settles_the_request(asked_team: Team) -> None:
 def test_who_has_stopped_comes_back_only_by_a_lead_or_a_person(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
     for by in (None, "ada", "kim", "nobody"):
-        refused = asked_team.bus.join("ada", role="dev", by=by)
-        assert isinstance(refused, Finding)
-        assert refused.code == SHUT_DOWN
+        assert join_refused(asked_team.bus, "ada", role="dev", by=by).code == SHUT_DOWN
     for by in ("lead", "human"):
         back = asked_team.bus.join("ada", by=by)
-        assert isinstance(back, Member)
         assert (back.role, back.stopped_at) == ("dev", None)
         assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
         assert asked_team.bus.receive("ada") == []

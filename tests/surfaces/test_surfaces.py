@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from telex.errors import InvalidValue, LeaseLost, NotAMember, NotFound, RequestTimedOut
+from telex.errors import InvalidValue, LeaseLost, NotAMember, NotFound, Refused, RequestTimedOut
 from telex.model.message import LeasedMessage
-from telex.ports.bus import Receipt
 from telex.ports.store import Query
 from tests.bus.bus_team import codes, speech_of
 from tests.proofs import proves
@@ -221,9 +220,9 @@ def test_a_request_that_nobody_answers_says_so_and_goes_on(wide_door: Door) -> N
         wide_door.bus.request("Is it green?", sender="dev", to="lead", id="q-1", timeout=0.1)
     assert (late.value.id, late.value.code) == ("q-1", "request-timed-out")
     assert take(wide_door).message.id == "q-1"
-    refused = wide_door.bus.request("Is it green?", sender="dev", to="laed", timeout=0.1)
-    assert isinstance(refused, Receipt)
-    assert codes(refused.findings) == ["recipient-unknown"]
+    with pytest.raises(Refused) as refused:
+        wide_door.bus.request("Is it green?", sender="dev", to="laed", timeout=0.1)
+    assert codes(refused.value.findings) == ["recipient-unknown"]
 
 
 # --- the record -------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ MORE: tuple[Step, ...] = (
     ("request refused", lambda bus: bus.request("x", sender="dev", to="laed", id="q-1", timeout=1.0)),
     ("approve nothing", lambda bus: bus.approve("no-such", approved=True, reason="x")),
     ("approve as nobody", lambda bus: bus.approve(ASK["id"], approved=True, reason="x", agent="qa", check=False)),
-    ("approve", lambda bus: bus.approve(ASK["id"], approved=True, reason="go on", agent="lead", conditions=["mind"], check=False)),
+    ("approve", lambda bus: bus.approve(ASK["id"], approved=True, reason="go on", agent="lead", conditions=["mind"])),
     ("escalate", lambda bus: bus.send(ESCALATION, sender="dev", to="senior", id="e-1")),
     ("escalations", lambda bus: bus.escalations()),
     ("stall", lambda bus: bus.stall()),

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from telex.errors import InvalidValue, NotFound
-from telex.model.finding import Finding
-from tests.bus.bus_team import codes, speech_of
+from tests.bus.bus_team import codes, join_refused, speech_of
 from tests.proofs import proves
 from tests.surfaces.surfaces_kit import Door, door, note, state, take, wide_door
 from tests.work.contract_team import ask, close, contract, report
@@ -68,12 +67,8 @@ def test_who_is_there_and_what_waits_for_them(door: Door) -> None:
 
 @proves("surfaces/join-refused")
 def test_joining_with_a_dialect_that_nobody_has_is_refused(door: Door) -> None:
-    found = door.bus.join("ada", role="dev", dialects=["build-flow", "klingon"])
-    assert isinstance(found, Finding)
-    assert found.code == "dialect-unknown"
-    found = door.bus.join("ada", role="dev", dialects=["build-flow@9.9"])
-    assert isinstance(found, Finding)
-    assert found.code == "version-unknown"
+    for dialect, code in (("klingon", "dialect-unknown"), ("build-flow@9.9", "version-unknown")):
+        assert join_refused(door.bus, "ada", role="dev", dialects=["signal-md", dialect]).code == code
 
 
 @proves("surfaces/leave")
@@ -90,9 +85,10 @@ def test_what_waited_for_whoever_leaves_is_taken_back(wide_door: Door) -> None:
 def test_who_was_forced_out_does_not_bring_itself_back(wide_door: Door) -> None:
     wide_door.bus.join("ada", role="dev")
     wide_door.bus.shut_down(agent="lead", reason="user_abort", deadline=0.0, force=True)
-    found = [wide_door.bus.join("ada"), wide_door.bus.join("ada", role="dev", by="ada")]
-    assert [finding.code for finding in found] == ["sender-has-shut-down"] * 2
-    assert codes(wide_door.bus.send("here", sender="ada", role="dev", to="lead").findings) == ["sender-has-shut-down"]
+    for how in ({}, {"role": "dev", "by": "ada"}):
+        assert join_refused(wide_door.bus, "ada", **how).code == "sender-has-shut-down"
+    refused = wide_door.bus.send("here", sender="ada", role="dev", to="lead", check=False)
+    assert codes(refused.findings) == ["sender-has-shut-down"]
     assert wide_door.bus.join("ada", by="lead").role == "dev"
 
 
