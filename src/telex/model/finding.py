@@ -13,6 +13,8 @@ Severity = Literal["refusal", "warning", "note"]
 
 
 class Finding(NamedTuple):
+    """Something that a check has found in a message: what, where, and what to do about it."""
+
     code: str  # stable and documented; tests and agents rely on it
     path: str  # JSON path of the place to change, "$" for the message itself
     say: str  # one sentence: what the sender has to do

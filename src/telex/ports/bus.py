@@ -371,4 +371,5 @@ class Bus(Protocol):
     async def sweep(self) -> int:
         """Run maintenance: expired leases, overdue replies, old ids, retention. The number of changes."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the store, or the connections to the hub. `with` and `async with` do it."""
