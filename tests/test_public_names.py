@@ -10,7 +10,7 @@ import telex
 from telex import errors
 from tests.proofs import proves
 
-PROMISED = set("connect Bus Agent Worker Context Lease Message Receipt Query Refused Reject Retry Settings".split())
+PROMISED = {"connect", "Bus", "Agent", "Worker", "Context", "Lease", "Message", "Receipt", "Query", "Reject", "Retry"}
 VALUES = {"BUILT_IN"}
 
 
