@@ -22,6 +22,7 @@ from telex.generate.tables import (
     task_parts,
 )
 from telex.generate.typings import builders_stub, client_stub
+from telex.reference import pages
 
 END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
@@ -34,7 +35,7 @@ def files() -> dict[str, str]:
     texts |= {f"docs/dialects/{dialect.slug}.md": dialect_page(dialect) for dialect in dialects}
     stubs = {re.sub("[-.]", "_", dialect.slug): builders_stub(dialect) for dialect in BUILT_IN}
     texts["src/telex/client.pyi"] = client_stub()
-    return texts | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
+    return texts | pages() | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
 
 
 @cache

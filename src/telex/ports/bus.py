@@ -81,6 +81,8 @@ class Wake(NamedTuple):
 
 
 class Bus(Protocol):
+    """The verbs of a team's message bus, on a store or at a hub. `telex.connect` opens one."""
+
     async def send(
         self,
         raw: bytes | str | dict[str, Any],
@@ -291,4 +293,5 @@ class Bus(Protocol):
     async def sweep(self) -> int:
         """Run maintenance: expired leases, overdue replies, old ids, retention. The number of changes."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the store. A `with` statement does it."""

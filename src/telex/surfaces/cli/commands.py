@@ -95,12 +95,13 @@ HELP_NAMES = ["-h", "--help"]
 COMPLETION = "_TELEX_COMPLETE"  # set by a shell that completes a word
 
 
-class _FastCommand(click.Command):
+class FastCommand(click.Command):
     """A command with its own option parser; click passes the words on and completes its options."""
 
     def __init__(self, name: str) -> None:
         module = import_module(f"telex.surfaces.cli.{name}")
         self.options: tuple[Option, ...] = module.OPTIONS
+        self.help_text: str = module.HELP
         words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
         settings = {"ignore_unknown_options": True, "allow_interspersed_args": False}
         super().__init__(name, settings, lambda words: module.run(list(words)), [words], add_help_option=False)
@@ -123,7 +124,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in FAST:
-            return _FastCommand(cmd_name)
+            return FastCommand(cmd_name)
         module = import_module(f"telex.surfaces.cli.{COMMANDS[cmd_name].module}")
         command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
