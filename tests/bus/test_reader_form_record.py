@@ -235,7 +235,7 @@ def test_every_story_tells_into_what_it_was_translated_and_for_whom(told: Team, 
     assert "for ada into build-flow STATUS_UPDATE" in shell("events").out
     correlation = told.story("up-1").message.correlation
     for form in ("tree", "sequence", "mermaid", "svg"):
-        drawn = shell("trace", str(correlation), "--as", form).out
+        drawn = shell("trace", str(correlation), "--format", form).out
         assert "execution_update" in drawn
         assert "build-flow STATUS_UPDATE" in drawn, form
 

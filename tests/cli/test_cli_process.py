@@ -36,7 +36,7 @@ def modules_loaded_by(*args: str, stdin: object) -> set[str]:
 
 @pytest.mark.parametrize(
     "args",
-    [["check", "-"], ["check", "--json", "-"], ["check", "--format", "vbw", "--as", "dev", "--to", "lead", "-"]],
+    [["check", "-"], ["check", "--json", "-"], ["check", "--format", "vbw", "--role", "dev", "--to", "lead", "-"]],
     ids=["words", "json", "vbw"],
 )
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         (["fix"], "FILE"),
         (["new", "--nonsense"], "--nonsense"),
         (["prompt"], "--role"),
-        (["schema", "--as", "xml"], "json-schema"),
+        (["schema", "--format", "xml"], "json-schema"),
         (["fix", "x", "\x1b[2J"], "\\x1b[2J"),
     ],
 )

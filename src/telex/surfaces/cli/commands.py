@@ -54,7 +54,6 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "search": CommandInfo("why", "Search messages by their words."),
         "replay": CommandInfo("replay", "Replay a log under other settings, or up to a time."),
         "migrate-log": CommandInfo("translate", "Convert a log to another version of its dialect."),
-        "doctor": CommandInfo("doctor", "Check the store for damage."),
     },
     "The work": {
         "contract": CommandInfo("contract", "Show contracts and their revisions."),
@@ -74,6 +73,10 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "run": CommandInfo("run", "Start a coding tool as an agent."),
         "team": CommandInfo("team", "Show the team; join, leave, start or shut it down."),
         "wake": CommandInfo("run", "Wake the session of an idle agent."),
+    },
+    "The store": {
+        "where": CommandInfo("where", "Show which store, settings and identity are used, and why."),
+        "doctor": CommandInfo("doctor", "Check the store for damage."),
     },
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),

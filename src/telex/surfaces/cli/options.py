@@ -259,7 +259,7 @@ dialect_option = text_option(
 team_dialect_option = text_option(
     "--team-dialect", "NAME", "Dialect to prefer when a message fits two.", complete="dialects"
 )
-role_option = text_option("--as", "ROLE", "Sender role.", "role", "roles")
+role_option = text_option("--role", "ROLE", "Sender role.", complete="roles")
 receiver_option = text_option("--to", "ROLE", "Recipient role.", "receiver", "roles")
 
 FILTERS = (

@@ -148,7 +148,7 @@ def request_command(
             again = f"repeat the command with the same id: --id {shown(error.id or 'ID')}"
             raise CommandError(f"outcome unknown: {again}\n({shown(error.say)})", FAILED) from error
         if isinstance(answer, Receipt):
-            fix = f"telex fix {file_word(path)} --as {shell_word(role or agent)}"
+            fix = f"telex fix {file_word(path)} --role {shell_word(role or agent)}"
             print_receipt(answer, fix=fix, as_json=output.as_json)
             return DONE if answer.accepted else REFUSED
         _print_lease(bus, answer, agent, pending_reply(bus, answer.message), output)
@@ -343,4 +343,4 @@ def _draft_command(bus: "SyncBus", work_message: "WorkMessage", agent: str) -> t
     role = _role_of(bus, agent)
     signed = role if may_send(role, answer) else answer.senders[0]
     words = f"{answer.field_map['request']}={work_message.id}"
-    return f"telex new {answer.name}", f"--as {shell_word(signed)}", shell_word(words)
+    return f"telex new {answer.name}", f"--role {shell_word(signed)}", shell_word(words)

@@ -80,7 +80,7 @@ class SendCommand(NamedTuple):
 
     def fix_command(self, path: str) -> str:
         role = shell_word(self.options.get("--role") or self.sender)  # `fix` knows roles, not names
-        return f"telex fix {file_word(path)} --as {role}{self.options.repeat('--dialect')}"
+        return f"telex fix {file_word(path)} --role {role}{self.options.repeat('--dialect')}"
 
 
 def run(args: list[str]) -> int:

@@ -228,7 +228,7 @@ FORMS = (*FOR_TERMINALS, "mermaid", "svg")
     "trace",
     [
         click.argument("correlation", metavar="CORRELATION"),
-        click.option("--as", "form", type=click.Choice(FORMS), help="Format; a tree if not given."),
+        click.option("--format", "form", type=click.Choice(FORMS), help="Format; a tree if not given."),
         text_option("-o", "FILE", "Write it to a file.", "file"),
         *BUS,
     ],
@@ -237,12 +237,12 @@ def trace_command(correlation: str, form: str | None, file: str | None, store: s
     """Show a conversation: messages, leases, acks and failures.
 
     \b
-      telex trace release-7                        a tree with timings
-      telex trace release-7 --as sequence          one column per agent
-      telex trace release-7 --as svg -o trace.svg  a picture
+      telex trace release-7                            a tree with timings
+      telex trace release-7 --format sequence          one column per agent
+      telex trace release-7 --format svg -o trace.svg  a picture
     """
     if as_json and form is not None:
-        raise CommandError(f"--json prints the messages: leave out --as {form}")
+        raise CommandError(f"--json prints the messages: leave out --format {form}")
     with opened_to_look(store) as bus:
         histories = bus.trace(correlation)
     if as_json:
