@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
 def text_of(markdown: str) -> str:
     """The page without code blocks, comments and the targets of links. Code within a line counts as one word."""
     text = _COMMENT.sub("", _FENCE.sub("", markdown))
-    return _CODE.sub("code", _LINK.sub(r"\1", _IMAGE.sub("", text)))
+    return _CODE.sub("Code", _LINK.sub(r"\1", _IMAGE.sub("", text)))
 
 
 def sentences(markdown: str) -> list[Sentence]:
