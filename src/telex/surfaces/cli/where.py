@@ -1,9 +1,9 @@
 """`telex where`: the store, settings and identity that a command uses in this folder, each with its source."""
 
 import os
-import sys
+import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from telex.connection import STORE, TOKEN, is_hub
 from telex.model.named_tuple import NamedTuple
@@ -12,10 +12,11 @@ from telex.surfaces.cli.connection import AGENT, acting_agent, is_there, opened_
 from telex.surfaces.cli.options import command, json_option, store_option, text_option
 from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.render import fields, print_one, table_lines
-from telex.surfaces.cli.usage import CommandError
+from telex.surfaces.cli.usage import DEBUG, CommandError, note
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
+    from telex.client import SyncBus
     from telex.config import Settings
 
 OPTION = "option"
@@ -59,12 +60,7 @@ class UsedValue(NamedTuple):
     ],
 )
 def where_command(agent: str | None, store: str | None, as_json: bool) -> int:
-    """Show which store, settings and identity a command uses in this folder, and why. It creates nothing.
-
-    \b
-      telex where                 in this folder
-      telex where --as dev        with the role that dev has joined with
-    """
+    """Show which store, settings and identity a command uses in this folder, and why. It creates nothing."""
     values = list(used_values(agent, store))
     facts = {value.name: fields(value, "value source why") for value in values}
     return print_one(facts, lambda screen: _lines(values, screen), as_json)
@@ -78,7 +74,7 @@ def used_values(agent: str | None, store: str | None) -> Iterator[UsedValue]:
     """Store, settings, agent, and role and session where they are known."""
     settings = settings_here()
     yield _settings(settings)
-    yield _store(store, settings)
+    yield used_store(store, settings)
     identity = _agent(agent, store)
     yield identity
     if identity.value is not None:
@@ -92,7 +88,7 @@ def _settings(settings: "Settings") -> UsedValue:
     return UsedValue("settings", settings.source, VARIABLE if os.environ.get(VARIABLE) else "nearest-settings")
 
 
-def _store(store: str | None, settings: "Settings") -> UsedValue:
+def used_store(store: str | None, settings: "Settings") -> UsedValue:
     place = place_of(store)
     note = "" if is_there(place) else "the first telex send creates it"
     return UsedValue("store", place, _store_source(store, settings), note)
@@ -150,7 +146,22 @@ def _session(store: str | None) -> Iterator[UsedValue]:
         yield UsedValue("session", session.agent, "session", f"{session.client} {session.id}")
 
 
-def print_used_values(agent: str | None, store: str | None) -> None:
-    """Print the same on stderr, for --verbose."""
-    for value in used_values(agent, store):
-        sys.stderr.write(f"telex: {value.name} {value.value or 'none'} ({value.why})\n")
+class LoggedBus:
+    """A bus that notes each call and how long it took, for --debug."""
+
+    def __init__(self, bus: "SyncBus") -> None:
+        self._bus = bus
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._bus, name)
+        if not callable(method):
+            return method
+
+        def call(*args: Any, **options: Any) -> Any:
+            began = time.monotonic()
+            try:
+                return method(*args, **options)
+            finally:
+                note(f"call {name} {(time.monotonic() - began) * 1000:.1f} ms", DEBUG)
+
+        return call

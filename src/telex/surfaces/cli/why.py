@@ -234,13 +234,7 @@ FORMS = (*FOR_TERMINALS, "mermaid", "svg")
     ],
 )
 def trace_command(correlation: str, form: str | None, file: str | None, store: str | None, as_json: bool) -> int:
-    """Show a conversation: messages, leases, acks and failures.
-
-    \b
-      telex trace release-7                            a tree with timings
-      telex trace release-7 --format sequence          one column per agent
-      telex trace release-7 --format svg -o trace.svg  a picture
-    """
+    """Show a conversation: messages, leases, acks and failures."""
     if as_json and form is not None:
         raise CommandError(f"--json prints the messages: leave out --format {form}")
     with opened_to_look(store) as bus:
