@@ -270,7 +270,7 @@ class Bus(Protocol):
         """Open escalations, oldest first; with `answered`, answered ones too."""
 
     async def stall(self) -> "Stall":
-        """Who waits for whom, where that is a stall, and what resolves it."""
+        """Which agents wait for each other, where that is a stall, and what resolves it."""
 
     async def approve(
         self,

@@ -65,7 +65,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "escalations": CommandInfo("approvals", "List open escalations."),
         "answer": CommandInfo("approvals", "Answer an escalation or a message with plain text."),
         "work": CommandInfo("work", "Start and run a pipeline of signals."),
-        "stall": CommandInfo("task", "Show who waits for whom, and how to resolve it."),
+        "stall": CommandInfo("task", "Show which agents wait for each other, and what to do."),
         "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
     },
     "The team": {
