@@ -28,14 +28,26 @@ from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
 
 
 # --- dialects ---------------------------------------------------------------------------------------------------------
-@command( "dialects", [ click.argument("name", metavar="[NAME]", required=False), json_option, flag("--page", "Print the
-reference page, in markdown."), flag("--matrix", "Show what each type becomes in other dialects, and what is lost.",
-"is_matrix"), ], ) def dialects_command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int: """List
-the dialects, or one dialect's types with their senders and recipients.""" known = team_dialects() dialect, remarks =
-looked_at(name, NOT_FOUND, known) if name is not None else (None, []) listed = (*known, *(version for version in
-OTHER_VERSIONS if version not in known), PLAIN) if is_matrix and page: raise CommandError("give --matrix or --page, not
-both") if is_matrix: _print_matrix((dialect,) if dialect else known, as_json=as_json) elif page: from
-telex.generate.pages import dialect_page, overview_page
+@command(
+    "dialects",
+    [
+        click.argument("name", metavar="[NAME]", required=False),
+        json_option,
+        flag("--page", "Print the reference page, in markdown."),
+        flag("--matrix", "Show what each type becomes in other dialects, and what is lost.", "is_matrix"),
+    ],
+)
+def dialects_command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
+    """List the dialects, or one dialect's types with their senders and recipients."""
+    known = team_dialects()
+    dialect, remarks = looked_at(name, NOT_FOUND, known) if name is not None else (None, [])
+    listed = (*known, *(version for version in OTHER_VERSIONS if version not in known), PLAIN)
+    if is_matrix and page:
+        raise CommandError("give --matrix or --page, not both")
+    if is_matrix:
+        _print_matrix((dialect,) if dialect else known, as_json=as_json)
+    elif page:
+        from telex.generate.pages import dialect_page, overview_page
 
         sys.stdout.write(dialect_page(dialect) if dialect else overview_page(listed))
     elif as_json and dialect:
