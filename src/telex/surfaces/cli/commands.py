@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "nack": CommandInfo("receive", "Nack a message, with a reason: it is retried."),
         "extend": CommandInfo("receive", "Extend the lease of a message."),
         "request": CommandInfo("receive", "Send a message and wait for the reply."),
+        "worker": CommandInfo("worker", "Run the worker of a Python module."),
         "watch": CommandInfo("run", "Print a line for each new message, without leasing it."),
         "dead": CommandInfo("inbox", "List, retry or drop dead letters."),
     },

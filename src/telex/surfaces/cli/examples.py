@@ -25,6 +25,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "nack": ("telex nack update-1 --as lead --reason 'the branch is missing'",),
     "extend": ("telex extend update-1 --as lead --for 300",),
     "request": ("telex request question.json --as dev --to lead --timeout 120",),
+    "worker": ("telex worker builder:worker", "telex worker builder --store http://127.0.0.1:4477"),
     "watch": ("telex watch --as lead",),
     "dead": ("telex dead",),
     "dead list": ("telex dead list --max 10",),

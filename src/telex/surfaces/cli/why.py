@@ -20,6 +20,7 @@ from telex.surfaces.cli.render import (
     MARK,
     ago,
     clock_time,
+    content_facts,
     day_time,
     head_facts,
     optional_stamp,
@@ -145,7 +146,7 @@ def show_command(id: str, raw: bool, agent: str | None, store: str | None, as_js
         facts = head_facts(message) | {"at": stamp(message.at), "state": history.state, "digest": message.digest.hex()}
         facts |= {"as": agent, "given": _has_received(history, agent)} if agent is not None else {}
         facts |= rendering_facts(message, rendering)
-        print_json(facts | {"bytes": len((rendering or message).raw), "message": text_of(rendering or message)})
+        print_json(facts | {"bytes": len((rendering or message).raw)} | content_facts(rendering or message))
     elif raw:
         write_bytes((rendering or message).raw)
     else:
@@ -194,7 +195,7 @@ def search_command(words: tuple[str, ...], limit: int, store: str | None, as_jso
     if as_json:
         for message in messages:
             facts = head_facts(message) | {"at": stamp(message.at), "refused": message.refused}
-            print_json(facts | {"message": text_of(message)})
+            print_json(facts | content_facts(message))
         return DONE
     if not messages:
         sys.stderr.write(f"no message contains {shown(text)}\n")
