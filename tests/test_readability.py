@@ -11,7 +11,7 @@ from tests.prose import literary_words, percentile, sentences, words
 ROOT = Path(__file__).parent.parent
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
-    for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 }
 HELPS = {
     f"telex {help_.path}": "\n\n".join([*help_.paragraphs, *(f"- {text}" for _, text in help_.options)])

@@ -57,7 +57,7 @@ def free_port() -> int:
 
 def certificate(folder: Path) -> None:
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
-    files = ["-addext", f"subjectAltName=DNS:{NAME}", "-keyout", folder / "privkey.pem", "-out", folder / "chain.pem"]
+    files = ["-addext", f"subjectAltName=DNS:{NAME}", "-keyout", f"{folder}/privkey.pem", "-out", f"{folder}/chain.pem"]
     subprocess.run([*command, *files], check=True, capture_output=True)
 
 

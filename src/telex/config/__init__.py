@@ -28,6 +28,8 @@ HUBS = ("http://", "https://")
 
 
 class Settings(NamedTuple):
+    """Settings of a team, as `telex.toml` has them."""
+
     team_name: str | None = None
     strict: bool = True
     dialect: str | None = None  # preferred when a message fits two
@@ -51,6 +53,7 @@ class Settings(NamedTuple):
         return {"task_states": self.task_states} if self.task_states is not None else {}
 
     def hub_limits(self) -> "HubLimits":
+        """Limits of the hub, with their defaults."""
         from telex.model.limits import HUB_LIMITS
 
         return self.hub or HUB_LIMITS

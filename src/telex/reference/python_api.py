@@ -32,7 +32,7 @@ _CAUSE = re.compile(r"^ {4}(\w+): ", re.MULTILINE)
 
 def python_page() -> str:
     names = {name: getattr(telex, name) for name in telex.__all__}
-    raised = [name for name, thing in names.items() if _is_exception(thing)]
+    raised = [name for name, thing in names.items() if _is_exception(thing) and thing.__module__ == errors.__name__]
     functions = sorted(name for name, thing in names.items() if inspect.isfunction(thing))
     classes = sorted(name for name, thing in names.items() if inspect.isclass(thing) and name not in raised)
     others = sorted(names.keys() - {*raised, *functions, *classes})

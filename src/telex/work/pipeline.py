@@ -419,7 +419,7 @@ MEANINGS: dict[State, str] = {
     "working": "a step is with its maker, for the first time or to be fixed",
     "checking": "a step is with a reviewer and an auditor at once",
     "settled": "triage, question or plan: it is answered; a step: it is planned again",
-    "approved": "both verdicts on a step passed; its maker is told to commit",
+    "approved": "both verdicts on a step passed; its maker is asked to commit",
     "blocked": "an agent cannot go on; the place waits for `telex work resume`",
     "escalated": "a person has to decide; the place waits for `telex work resume`",
 }

@@ -154,7 +154,9 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
     [
         click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=COMPLETERS["types"]),
         dialect_option,
-        click.option("--format", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
+        click.option(
+            "--format", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Language."
+        ),
         json_option,
     ],
 )
