@@ -224,7 +224,6 @@ _CLIENT_HEAD = """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from telex.bus.local import LocalBus
 {imports}
 
 VERBS: dict[str, Any]
@@ -268,14 +267,18 @@ def client_stub() -> str:
         line for head, source, name in classes for line in (head.rstrip("\n"), *_blocking_methods(source, name), "")
     ]
     used = set(re.findall(r"\w+", "\n".join(body)))
-    homes: dict[str, set[str]] = {}
+    homes = {"telex.bus.local": {"LocalBus"}}
     for home, source in (("telex.ports.bus", port), ("telex.agent", agent)):
         tree = ast.parse(source)
         homes.setdefault(home, set()).update(used & set(_defined(tree)))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
                 homes.setdefault(node.module, set()).update(used & {alias.name for alias in node.names})
-    imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items()) if names]
+    imports = [
+        f"from {home} import {', '.join(sorted(names, key=lambda name: (not name.isupper(), name)))}"
+        for home, names in sorted(homes.items())
+        if names
+    ]
     return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)), *body])
 
 
