@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from telex.bus import LazyModule
 from telex.bus.context import BusContext, count, searched
 from telex.bus.decision import SendRequest
-from telex.bus.send import Raw, Sender, as_bytes
+from telex.bus.send import Sender
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt, Wake
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
 from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
     EVERYTHING,
@@ -90,8 +90,12 @@ class LocalBus:
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
-        return await self._send(SendRequest._make((as_bytes(raw), sender, role, to, id, reply_to, correlation, None)))
+        if not isinstance(raw, bytes):
+            key = (sender, role, to)
+            raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
+        return await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, None, ack)))
 
     async def _send(self, request: SendRequest) -> Receipt:
         receipt = await self._sender.send(request)
@@ -129,11 +133,9 @@ class LocalBus:
         timeout: float | None = None,
     ) -> Receipt | LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
-        receipt = await self._send(
-            SendRequest(
-                as_bytes(raw), sender, role, to, id=id, reply_to=reply_to, correlation=correlation, answer_within=within
-            )
-        )
+        key = (sender, role, to)
+        raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
+        receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within, None)))
         if not receipt.accepted:
             return receipt
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)

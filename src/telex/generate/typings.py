@@ -1,19 +1,18 @@
-"""Types of the messages of a dialect in other languages: TypeScript types, and Python stubs of the message builders and
-of the blocking bus.
+"""Types of the messages of a dialect: TypeScript types, and Python stubs of the message classes; and the stub of the
+blocking bus.
 
 TypeScript gets one interface for each type, discriminated by the literal in `type`; their union; the roles; and a table
 of senders and receivers. Ranges and rules become comments, because TypeScript cannot express them. A field with a later
-spelling has only its first name: these types are for writing messages. In a stub every argument is optional: an omitted
-one becomes a marked blank.
+spelling has only its first name: these types are for writing messages.
 """
 
 import ast
 import inspect
 import json
-import keyword
 import re
 from collections.abc import Iterator
 
+from telex.dialects.python_names import Attribute, ClassShape, class_names, shape_of
 from telex.dialects.schema import ANY, Dialect, Field, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
 from telex.generate.type_view import KIND_NAMES, addressed_fields, kind_words, meaning, participants, values_words
 from telex.ports import bus
@@ -25,7 +24,7 @@ _INDENT = "  "
 
 def typescript(dialect: Dialect) -> str:
     """The text of one `.ts` file."""
-    names = _interface_names(dialect)
+    names = class_names(dialect.types, _OWN_NAMES)
     blocks = [
         f"/** {_comment(f'{dialect.title}: {dialect.purpose}')} */",
         _union("Role", [json.dumps(role) for role in participants(dialect)] or ["string"]),
@@ -39,19 +38,6 @@ def typescript(dialect: Dialect) -> str:
 
 
 # --- names ---------------------------------------------------------------------------------------------------------
-
-
-def _interface_names(dialect: Dialect) -> dict[str, str]:
-    """A unique name for every type, even if two differ only in characters that a name cannot have."""
-    names: dict[str, str] = {}
-    for type_name in dialect.types:
-        words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", type_name)
-        name = "".join(word.capitalize() for word in words)
-        name = name if name[:1].isalpha() else f"Type{name}"
-        while name in (*_OWN_NAMES, *names.values()):
-            name += "_"
-        names[type_name] = name
-    return names
 
 
 def _key(name: str) -> str:
@@ -137,46 +123,98 @@ export interface TypeFacts {
     return f"{facts}\n\n/** Who may send what to whom. */\n{table}"
 
 
-def builders_stub(dialect: Dialect) -> str:
-    """The text of one `.pyi` file, formatted as the formatter would."""
-    functions = [_function(dialect, type_) for type_ in dialect.types.values() if type_.name.isidentifier()]
-    used = [name for name in ("Any", "Literal") if any(re.search(rf"\b{name}\b", text) for text in functions)]
-    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost."]
-    if any(name != name.lower() for type_ in dialect.types.values() for name in arguments(dialect, type_)):
-        head.append("# ruff: noqa: N803")  # the names are those of the wire format
-    if used:
-        head.append(f"from typing import {', '.join(used)}")
-    return "\n".join(["\n".join(head), "", *functions]) if functions else "\n".join(head) + "\n"
+# --- message classes -------------------------------------------------------------------------------------------------
+
+_IMPORTS = {"collections.abc": ("Mapping", "Sequence"), "typing": ("Any", "ClassVar", "Literal")}
+_BASES = ("Section", "TypedMessage")
 
 
-def python_name(name: str) -> str:
-    """The name as a valid Python identifier: `from` becomes `from_`."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+def classes_stub(dialect: Dialect) -> str:
+    """The text of one `.pyi` file: the message classes of a dialect, as `telex.messages` makes them."""
+    names = class_names(dialect.types)
+    blocks = ["\n".join(_message_class(dialect, type_, names[type_.name])) for type_ in dialect.types.values()]
+    used = set(re.findall(r"\w+", "\n".join(blocks)))
+    imports = [line for module, words in _IMPORTS.items() for line in _import(module, words, used)]
+    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost.", *imports]
+    bases = _import("telex.messages", _BASES, used)
+    return "\n\n".join(["\n".join(head), *bases, *blocks]) + "\n"
 
 
-def arguments(dialect: Dialect, type_: MessageType) -> dict[str, Field]:
-    """The keyword arguments of a builder: the fields of the type, then those of the envelope."""
-    fields = {**type_.fields, **{name: field for name, field in dialect.envelope.items() if name not in type_.fields}}
-    return {python_name(name): field for name, field in fields.items() if name.isidentifier()}
+def _import(module: str, words: tuple[str, ...], used: set[str]) -> Iterator[str]:
+    if needed := [word for word in words if word in used]:
+        yield f"from {module} import {', '.join(needed)}"
 
 
-def _function(dialect: Dialect, type_: MessageType) -> str:
-    given = {name: _annotation(field.kind) for name, field in arguments(dialect, type_).items()}
-    lines = [f"    {name}: {annotation} = ...," for name, annotation in given.items()]
-    parameters = "\n".join(["", "    *,", *lines, ""]) if given else ""
-    docstring = json.dumps(" ".join(type_.purpose.split()), ensure_ascii=False)[1:-1]
-    return f'def {python_name(type_.name.lower())}({parameters}) -> dict[str, Any]:\n    """{docstring}"""\n'
+def _message_class(dialect: Dialect, type_: MessageType, name: str) -> Iterator[str]:
+    shape = shape_of(dialect, type_)
+    yield f"class {name}(TypedMessage):"
+    yield f"    {_docstring(type_.purpose)}"
+    yield ""
+    yield f"    TYPE: ClassVar[str] = {_literal(type_.name)}"
+    yield f"    DIALECT: ClassVar[str] = {_literal(dialect.name)}"
+    for section, inner in shape.sections.items():
+        yield ""
+        yield f"    class {section}(Section):"
+        yield from (f"        {line}" for line in _class_body(inner, name))
+    yield ""
+    yield from (f"    {line}" for line in _class_body(shape, name))
 
 
-def _annotation(kind: Kind) -> str:
+def _class_body(shape: ClassShape, message: str) -> Iterator[str]:
+    """Read-only attributes, then the constructor."""
+    for name, attribute in shape.attributes.items():
+        yield "@property"
+        yield f"def {name}(self) -> {_attribute_type(attribute, message)}: ..."
+    if not shape.keywords:
+        yield "def __init__(self) -> None: ..."
+        return
+    yield "def __init__("
+    yield "    self,"
+    yield "    *,"
+    for name, keyword in shape.keywords.items():
+        annotation = _argument_type(keyword.attribute.kind, f"{message}.{keyword.attribute.section}")
+        yield f"    {name}: {annotation}{'' if keyword.attribute.required else ' | None = None'},"
+    yield ") -> None: ..."
+
+
+def _attribute_type(attribute: Attribute, message: str) -> str:
+    annotation = _value_type(attribute.kind, f"{message}.{attribute.section}")
+    is_present = attribute.required or attribute.default is not None
+    return annotation if is_present else f"{annotation} | None"
+
+
+def _value_type(kind: Kind, section: str) -> str:
     match kind:
         case OneOf(values):
-            return f"Literal[{', '.join(json.dumps(value, ensure_ascii=False) for value in values)}]"
+            return f"Literal[{', '.join(map(_literal, values))}]"
         case ListOf(item):
-            return f"list[{_annotation(item)}]"
+            return f"list[{_value_type(item, section)}]"
         case MapOf(value):
-            return f"dict[str, {_annotation(value)}]"
+            return f"dict[str, {_value_type(value, section)}]"
+        case Group(fields) if fields:
+            return section
     return KIND_NAMES[type(kind)].python
+
+
+def _argument_type(kind: Kind, section: str) -> str:
+    """The type that a constructor accepts, which is wider."""
+    match kind:
+        case ListOf(item):
+            return f"Sequence[{_argument_type(item, section)}]"
+        case MapOf(value):
+            return f"Mapping[str, {_argument_type(value, section)}]"
+        case Group(fields):
+            return f"{section} | Mapping[str, Any]" if fields else "Mapping[str, Any]"
+    return _value_type(kind, section)
+
+
+def _literal(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _docstring(text: str) -> str:
+    words = " ".join(text.split())
+    return f'"""{_literal(words)[1:-1]}"""'
 
 
 # --- the blocking bus ------------------------------------------------------------------------------------------------
@@ -213,6 +251,8 @@ def client_stub() -> str:
     ]
     used = set(re.findall(r"\w+", "\n".join(methods)))
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    aliases = [node.targets[0] for node in tree.body if isinstance(node, ast.Assign)]
+    classes |= {alias.id for alias in aliases if isinstance(alias, ast.Name)}
     homes = {bus.__name__: sorted({"Bus"} | classes & used)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):

@@ -35,7 +35,7 @@ from telex.model.finding import Finding
 from telex.model.message import Event, LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN
 from telex.model.text import ROOT
-from telex.ports.bus import Bus, Receipt
+from telex.ports.bus import Bus, Receipt, as_bytes
 from telex.ports.environment import Clock
 from telex.ports.store import EVERYTHING, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
@@ -49,6 +49,7 @@ NOT_IDEMPOTENT = frozenset({"nack", "approve", "retry", "drop"})  # never retrie
 RECEIPTS = frozenset({"send", "request", "approve"})  # a refusal of these is a receipt
 PAIRS = frozenset({"inbox", "dead_letters", "events"})  # the response has further facts beside delivery and message
 WAIT_ARGUMENT = {"receive": "wait", "request": "timeout", "settled": "timeout", "shut_down": "deadline"}
+_CONTEXT = ("sender", "role", "to", "id", "reply_to", "correlation")  # of a send, for the envelope of a message
 MESSAGE = "application/octet-stream"
 REFUSED, TOO_LARGE = 422, 413
 ARGUMENTS_WRONG = "arguments-wrong"
@@ -160,22 +161,14 @@ def _remote(name: str) -> Callable[..., Any]:
         values = dict(bound.arguments)
         del values["self"]
         if "raw" in values:
-            return await self._send(name, _bytes(values.pop("raw")), values)
+            context = {name: values[name] for name in _CONTEXT}
+            return await self._send(name, as_bytes(values.pop("raw"), **context), values)
         return await call(self._line, name, values)
 
     return method
 
 
 add_verbs(RemoteBus, _remote)
-
-
-def _bytes(raw: bytes | str | dict[str, Any]) -> bytes:
-    """The message as bytes, as a local bus serialises it."""
-    if isinstance(raw, dict):
-        import json
-
-        raw = json.dumps(raw, ensure_ascii=False)
-    return raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")  # a lone surrogate is a finding
 
 
 def _resolved(path: str, resolve: Resolver | None) -> str | InvalidPath | None:

@@ -14,6 +14,39 @@ if TYPE_CHECKING:
     from telex.model.work import Escalation, ShutdownReport, Stall
 
 
+class Encodable(Protocol):
+    """A message that writes its own envelope, such as one of `telex.messages`."""
+
+    def encode(
+        self,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+        correlation: str | None = None,
+        to_role: str | None = None,
+    ) -> bytes:
+        """The message as bytes, with what it lacks filled from the arguments of the send."""
+
+
+Raw = bytes | str | dict[str, Any] | Encodable  # a message to be sent
+
+
+def as_bytes(raw: Raw, **context: Any) -> bytes:
+    """The message as bytes. `context`: the arguments of the send, for a message that writes its own envelope."""
+    if isinstance(raw, bytes):
+        return raw
+    if isinstance(raw, dict):
+        import json
+
+        raw = json.dumps(raw, ensure_ascii=False)
+    if isinstance(raw, str):
+        return raw.encode("utf-8", "surrogatepass")  # a lone surrogate is then a finding, not an exception
+    return raw.encode(**context)
+
+
 class Receipt(NamedTuple):
     """The result of a send: accepted or not, with findings and a fixed message."""
 
@@ -83,7 +116,7 @@ class Wake(NamedTuple):
 class Bus(Protocol):
     async def send(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,
@@ -91,10 +124,17 @@ class Bus(Protocol):
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
         """Check a message and store it for its recipients. Refused: a receipt with the findings; nothing is delivered.
 
+        `ack`: the token of a message that the sender has leased. It is acked in the transaction that stores this one:
+        both happen or neither. If the message is refused, the lease stays as it is. A second send of the same message
+        under the same id gets the first one's receipt; another message under a lease that is acked is not stored.
+
         Raises:
+            LeaseLost: the leased message was offered again, given up, withdrawn or acked; nothing was stored.
+            NotFound: `ack` is not a token of a lease.
             OutcomeUnknown: the write failed half-way; send again with the id it names.
             StoreError: the store failed; nothing was stored.
         """
@@ -119,7 +159,7 @@ class Bus(Protocol):
 
     async def request(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,
