@@ -14,7 +14,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "telex new approval_request --role dev",
     ),
     "prompt": ("telex prompt --role dev --dialect vbw-typed", "telex prompt --format agents-md >> AGENTS.md"),
-    "schema": ("telex schema STATUS_UPDATE", "telex schema --dialect build-flow --format typescript > build-flow.ts"),
+    "schema": (
+        "telex schema STATUS_UPDATE",
+        "telex schema --dialect build-flow --format typescript > build-flow.ts",
+        "telex schema --dialect pipeline.toml --format python > pipeline.pyi",
+    ),
     "dialects": ("telex dialects", "telex dialects vbw-typed", "telex dialects --matrix"),
     "explain": ("telex explain field-missing", "telex explain --list"),
     # the bus
