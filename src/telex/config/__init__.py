@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     forced: Dialect | None = None  # every message is parsed as this one; an option of a command, not in the file
     unknown_fields: Severity = "note"
     misdelivery: Severity = "warning"
+    untyped: str = "accept"  # or refuse: for plain text of agents
     evidence: str = "mark"  # or refuse, or off: for a report that contradicts the repository
     work_rules: bool = True  # False: messages are only delivered
     members: tuple[Member, ...] = ()  # any at all close the team
@@ -74,6 +75,7 @@ class Settings(NamedTuple):
             strict=self.strict,
             unknown_fields=self.unknown_fields,
             misdelivery=self.misdelivery,
+            untyped=self.untyped,
             work=self.work_rules,
             limits=self.limits,
         )

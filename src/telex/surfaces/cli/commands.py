@@ -30,7 +30,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "translate": CommandInfo("translate", "Print a message translated to another dialect."),
         "new": CommandInfo("drafts", "Draft a message with marked blanks to fill in."),
         "prompt": CommandInfo("dialects", "Print the prompt that teaches an agent its messages."),
-        "schema": CommandInfo("dialects", "Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
+        "schema": CommandInfo("dialects", "Print JSON Schema, AsyncAPI, TypeScript or Python of a dialect."),
         "dialects": CommandInfo("dialects", "List the dialects, or one dialect's types."),
         "explain": CommandInfo("dialects", "Explain a finding code and how to fix it."),
     },

@@ -146,7 +146,8 @@ def _without_repeats(names: list[str]) -> list[str]:
 
 # --- schema -----------------------------------------------------------------------------------------------------------
 
-FORMATS = ("json-schema", "asyncapi", "typescript")
+FORMATS = ("json-schema", "asyncapi", "typescript", "python")
+CODE = ("typescript", "python")  # formats that are no JSON
 
 
 @command(
@@ -161,7 +162,10 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
     ],
 )
 def schema_command(type_name: str | None, dialect: str | None, format_: str, as_json: bool) -> int:
-    """Print the schema of a type, or of a whole dialect."""
+    """Print the schema of a type, or of a whole dialect.
+
+    Format python is the stub (.pyi) of the classes that telex.messages.load makes of your own dialect.
+    """
     from telex.generate.schemas import type_schema
 
     if type_name is not None:
@@ -173,7 +177,7 @@ def schema_command(type_name: str | None, dialect: str | None, format_: str, as_
         names = ", ".join(dialect.name for dialect in team_dialects())
         raise CommandError(f"name a type, or a dialect with --dialect: {names}")
     text = _schema(dialect_from(dialect), format_)
-    if as_json and format_ == "typescript":
+    if as_json and format_ in CODE:
         print_json({format_: text})
     else:
         sys.stdout.write(text)
@@ -182,10 +186,12 @@ def schema_command(type_name: str | None, dialect: str | None, format_: str, as_
 
 def _schema(dialect: Dialect, format_: str) -> str:
     from telex.generate.schemas import asyncapi, dialect_schema
-    from telex.generate.typings import typescript
+    from telex.generate.typings import classes_stub, typescript
 
     if format_ == "typescript":
         return typescript(dialect)
+    if format_ == "python":
+        return classes_stub(dialect, f"telex schema --dialect {dialect.name} --format python")
     return write_json((asyncapi if format_ == "asyncapi" else dialect_schema)(dialect)) + "\n"
 
 
