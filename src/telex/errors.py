@@ -132,7 +132,7 @@ class NotAMember(TelexError):
 
     @classmethod
     def because(cls, finding: "Finding") -> "NotAMember":
-        """With the code and text of a finding."""
+        """The exception for a finding."""
         return cls(finding.say, finding.code, finding)
 
 

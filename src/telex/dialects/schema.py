@@ -242,7 +242,7 @@ class FlatForm(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """A set of message types with their envelope, roles and rules."""
+    """A set of message types with one envelope, one form, roles and rules."""
 
     name: str  # with @ and its version, if not the default one
     version: str
@@ -270,7 +270,7 @@ class Dialect(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Name and version, for people."""
+        """Its name and version, to be shown."""
         return f"{self.base} {self.version}"
 
     @property

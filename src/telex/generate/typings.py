@@ -129,13 +129,13 @@ _IMPORTS = {"collections.abc": ("Mapping", "Sequence"), "typing": ("Any", "Class
 _BASES = ("Section", "TypedMessage")
 
 
-def classes_stub(dialect: Dialect) -> str:
+def classes_stub(dialect: Dialect, made_by: str = "python -m telex.generate") -> str:
     """The text of one `.pyi` file: the message classes of a dialect, as `telex.messages` makes them."""
     names = class_names(dialect.types)
     blocks = ["\n".join(_message_class(dialect, type_, names[type_.name])) for type_ in dialect.types.values()]
     used = set(re.findall(r"\w+", "\n".join(blocks)))
     imports = [line for module, words in _IMPORTS.items() for line in _import(module, words, used)]
-    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost.", *imports]
+    head = [f"# Made by `{made_by}` from the dialect; a change here is lost.", *imports]
     bases = _import("telex.messages", _BASES, used)
     return "\n\n".join(["\n".join(head), *bases, *blocks]) + "\n"
 

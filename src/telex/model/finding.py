@@ -13,7 +13,7 @@ Severity = Literal["refusal", "warning", "note"]
 
 
 class Finding(NamedTuple):
-    """Something that a check has found in a message: what, where, and what to do about it."""
+    """One result of a check: what is wrong, where, and what to change."""
 
     code: str  # stable and documented; tests and agents rely on it
     path: str  # JSON path of the place to change, "$" for the message itself
