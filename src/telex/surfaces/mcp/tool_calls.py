@@ -166,7 +166,7 @@ async def send(context: CallContext, given: Given) -> ToolResult:
         return ToolResult(results.stored_text(receipt, reach), plain(receipt) | ({"reach": reach} if reach else {}))
     about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
     text = results.refused_text(about, receipt.findings, receipt.fixed, certain=receipt.certain)
-    return ToolResult(text, plain(receipt), wrong=True)
+    return ToolResult(text, plain(receipt))
 
 
 async def check_(context: CallContext, given: Given) -> ToolResult:
@@ -179,7 +179,7 @@ async def check_(context: CallContext, given: Given) -> ToolResult:
         )
     certain = checked.fixed is not None
     text = results.refused_text(what(checked), checked.findings, _fixed(checked), certain=certain)
-    return ToolResult(text, answer_of(checked), wrong=True)
+    return ToolResult(text, answer_of(checked))
 
 
 def _fixed(checked: CheckResult) -> str | None:
@@ -306,8 +306,7 @@ async def guard(context: CallContext, given: Given) -> ToolResult:
     verdicts = [verdict._replace(path=path) for verdict, path in zip(judged, paths, strict=True)]
     lines = [line for verdict in verdicts for line in _verdict_lines(verdict)] or ["no paths were given"]
     requests = dict.fromkeys(_request_line(verdict) for verdict in verdicts if verdict.ask is not None)
-    is_refused = not all(verdict.allowed for verdict in verdicts)
-    return ToolResult("\n".join([*lines, *requests]), {"answer": plain(verdicts)}, wrong=is_refused)
+    return ToolResult("\n".join([*lines, *requests]), {"answer": plain(verdicts)})
 
 
 def _verdict_lines(verdict: PathVerdict) -> list[str]:
