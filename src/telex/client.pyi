@@ -4,7 +4,6 @@ from typing import Any
 
 from telex.bus.local import LocalBus
 from telex.model.contracts import PathVerdict
-from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
 from telex.model.work import Escalation, ShutdownReport, Stall
@@ -31,6 +30,7 @@ class SyncBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         ack: str | None = None,
+        check: bool = True,
     ) -> Receipt: ...
     def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
@@ -49,7 +49,7 @@ class SyncBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | LeasedMessage: ...
+    ) -> LeasedMessage: ...
     def read(self, id: str, *, agent: str) -> StoredMessage: ...
     def inbox(
         self, agent: str, *, role: str | None = None, limit: int = 100
@@ -86,11 +86,12 @@ class SyncBus:
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        check: bool = True,
     ) -> Receipt: ...
     def roster(self) -> list[Presence]: ...
     def join(
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding: ...
+    ) -> Member: ...
     def leave(self, name: str) -> int: ...
     def wake(
         self,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from time import time, time_ns
 from typing import Any, cast
 
-from telex.errors import StoreError, TelexError
+from telex.errors import Refused, StoreError, TelexError
 from telex.model.message import BRINGING, LeasedMessage, StoredMessage, detail_of
 from telex.ports.bus import Bus, Receipt
 from telex.ports.environment import TRACEPARENT, as_traceparent, carrying, traceparent
@@ -62,15 +62,14 @@ class TracedBus:
         with self._sending(raw, sender, to) as span:
             receipt = await self._bus.send(raw, sender=sender, to=to, **more)
             _tell_receipt(span, receipt)
-            return receipt
+        if receipt.accepted and more.get("ack") is not None:
+            self._end(more["ack"], "acked")
+        return receipt
 
-    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | LeasedMessage:
-        with self._sending(raw, sender, to) as span:
+    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> LeasedMessage:
+        with self._sending(raw, sender, to):
             answer = await self._bus.request(raw, sender=sender, to=to, **more)
-            if isinstance(answer, Receipt):
-                _tell_receipt(span, answer)
-        if isinstance(answer, LeasedMessage):
-            self._hold([answer], await self._sent([answer]))
+        self._hold([answer], await self._sent([answer]))
         return answer
 
     async def receive(self, agent: str, **more: Any) -> list[LeasedMessage]:
@@ -117,6 +116,9 @@ class TracedBus:
             try:
                 with carrying(_traceparent_of(span.get_span_context())):
                     yield span
+            except Refused as error:
+                _tell_receipt(span, error.receipt)
+                raise
             except TelexError as error:
                 _fail(span, error.code, error.say)
                 raise
@@ -147,21 +149,27 @@ class TracedBus:
             self.held[lease.token], self._until[lease.token] = span, lease.until
 
     async def _settle(self, token: str, outcome: str, settling: Any) -> Any:
-        span = self.held.pop(token, None)
-        self._until.pop(token, None)
         try:
             done = await settling
         except TelexError as error:
+            span = self.held.pop(token, None)
+            self._until.pop(token, None)
             if span is not None:
                 _fail(span, error.code, error.say)
                 span.end()
             raise
+        self._end(token, outcome)
+        return done
+
+    def _end(self, token: str, outcome: str) -> None:
+        """End the span of a settled message."""
+        span = self.held.pop(token, None)
+        self._until.pop(token, None)
         if span is not None:
             span.set_attribute("telex.outcome", outcome)
             if outcome == "nacked":
                 _fail(span, outcome, "nacked")
             span.end()
-        return done
 
     def _let_go(self, now: float) -> None:
         """End the spans of expired leases."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from telex.bus import LazyModule
 from telex.bus.context import BusContext, count, searched
 from telex.bus.decision import SendRequest
-from telex.bus.send import Sender
+from telex.bus.send import Sender, accepted
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
@@ -91,16 +91,19 @@ class LocalBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         ack: str | None = None,
+        check: bool = True,
     ) -> Receipt:
         if not isinstance(raw, bytes):
-            key = (sender, role, to)
-            raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
-        return await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, None, ack)))
+            raw = await self._sender.encode(
+                raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
+            )
+        arguments = (raw, sender, role, to, id, reply_to, correlation, None, ack)
+        return await self._send(SendRequest._make(arguments), check)
 
-    async def _send(self, request: SendRequest) -> Receipt:
+    async def _send(self, request: SendRequest, check: bool = True) -> Receipt:
         receipt = await self._sender.send(request)
         self._nudge()
-        return receipt
+        return accepted(receipt) if check else receipt
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
@@ -131,13 +134,12 @@ class LocalBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | LeasedMessage:
+    ) -> LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
-        key = (sender, role, to)
-        raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
-        receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within, None)))
-        if not receipt.accepted:
-            return receipt
+        raw = await self._sender.encode(
+            raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
+        )
+        receipt = await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, within, None)))
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)
 
     # --- queries -----------------------------------------------------------------------------------------------------
@@ -221,14 +223,16 @@ class LocalBus:
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        check: bool = True,
     ) -> Receipt:
         answer = approve.Answer(
             agent, role, approved, reason, conditions=tuple(conditions), modifications=tuple(modifications)
         )
         request = await approve.answer_to(self._context, id, answer)
         if isinstance(request, Finding):
-            return Receipt(False, id, "refused", findings=(request,))
-        return await self._send(request)
+            receipt = Receipt(False, id, "refused", findings=(request,))
+            return accepted(receipt) if check else receipt
+        return await self._send(request, check)
 
     # --- team --------------------------------------------------------------------------------------------------------
 
@@ -238,8 +242,8 @@ class LocalBus:
 
     async def join(
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding:
-        return await self._context.join(name, role, by=by, dialects=dialects)
+    ) -> Member:
+        return receive.as_member(await self._context.join(name, role, by=by, dialects=dialects))
 
     async def leave(self, name: str) -> int:
         withdrawn = await maintenance.leave(self._context, name)

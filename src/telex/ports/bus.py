@@ -1,7 +1,7 @@
 """Bus port: the verbs of every surface, and their results."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 
 from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
@@ -14,28 +14,32 @@ if TYPE_CHECKING:
     from telex.model.work import Escalation, ShutdownReport, Stall
 
 
+class SendContext(TypedDict, total=False):
+    """Arguments of a send from which a message fills its envelope."""
+
+    sender: Required[str]
+    role: str | None
+    to: str | None
+    to_role: str | None
+    id: str | None
+    reply_to: str | None
+    correlation: str | None
+    now: float | None  # the time in the envelope; None: the time at which the message was made
+    new_id: str | None  # the id where `id` is None; None: a random one
+
+
 class Encodable(Protocol):
     """A message that writes its own envelope, such as one of `telex.messages`."""
 
-    def encode(
-        self,
-        *,
-        sender: str,
-        role: str | None = None,
-        to: str | None = None,
-        id: str | None = None,
-        reply_to: str | None = None,
-        correlation: str | None = None,
-        to_role: str | None = None,
-    ) -> bytes:
+    def encode(self, **context: Unpack[SendContext]) -> bytes:
         """The message as bytes, with what it lacks filled from the arguments of the send."""
 
 
 Raw = bytes | str | dict[str, Any] | Encodable  # a message to be sent
 
 
-def as_bytes(raw: Raw, **context: Any) -> bytes:
-    """The message as bytes. `context`: the arguments of the send, for a message that writes its own envelope."""
+def as_bytes(raw: Raw, **context: Unpack[SendContext]) -> bytes:
+    """The message as bytes. The context is for a message that writes its own envelope."""
     if isinstance(raw, bytes):
         return raw
     if isinstance(raw, dict):
@@ -125,14 +129,18 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
         ack: str | None = None,
+        check: bool = True,
     ) -> Receipt:
-        """Check a message and store it for its recipients. Refused: a receipt with the findings; nothing is delivered.
+        """Check a message and store it for its recipients.
+
+        A refused message is not delivered: `Refused` is raised, or, without `check`, the receipt has the findings.
 
         `ack`: the token of a message that the sender has leased. It is acked in the transaction that stores this one:
         both happen or neither. If the message is refused, the lease stays as it is. A second send of the same message
         under the same id gets the first one's receipt; another message under a lease that is acked is not stored.
 
         Raises:
+            Refused: the message was refused; fix what its findings name.
             LeaseLost: the leased message was offered again, given up, withdrawn or acked; nothing was stored.
             NotFound: `ack` is not a token of a lease.
             OutcomeUnknown: the write failed half-way; send again with the id it names.
@@ -168,11 +176,13 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | LeasedMessage:
-        """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
+    ) -> LeasedMessage:
+        """Send, and wait for the reply, which is leased to the sender.
 
         Raises:
+            Refused: the request was refused; it carries the receipt.
             RequestTimedOut: no reply in time; the request stays open.
+            RequestFailed: no reply will come.
         """
 
     async def read(self, id: str, *, agent: str) -> StoredMessage:
@@ -255,12 +265,15 @@ class Bus(Protocol):
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        check: bool = True,
     ) -> Receipt:
-        """Answer an approval request, in its dialect, to the agent that asked. Refused: a receipt with the findings. An
-        approval of a wider contract without `modifications` grants the paths that the request names; if it names none,
-        nothing is decided.
+        """Answer an approval request, in its dialect, to the agent that asked. An approval of a wider contract without
+        `modifications` grants the paths that the request names; if it names none, nothing is decided.
+
+        A refused answer decides nothing: `Refused` is raised, or, without `check`, the receipt has the findings.
 
         Raises:
+            Refused: the answer was refused.
             NotFound: no approval request has that id.
             InvalidValue: its dialect has no conditions or modifications.
         """
@@ -270,9 +283,13 @@ class Bus(Protocol):
 
     async def join(
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding:
+    ) -> Member:
         """Join the team, or change the dialects that the agent reads. `by`: who adds the agent, if not itself; one that
-        has shut down is added by a lead or a person only. Refused: the finding."""
+        has shut down is added by a lead or a person only.
+
+        Raises:
+            NotAMember: it cannot join; `finding` says why.
+        """
 
     async def leave(self, name: str) -> int:
         """Remove an agent from the team; withdraw its messages and notify their senders. The number withdrawn."""

@@ -13,11 +13,10 @@ from telex.config import Settings
 from telex.dialects.registry import by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
-from telex.errors import NotFound, StoreError, TelexError
+from telex.errors import NotAMember, NotFound, StoreError, TelexError
 from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
 from telex.generate.type_view import participants
 from telex.model.contracts import PathVerdict
-from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
@@ -161,7 +160,7 @@ class CallContext(NamedTuple):
 async def send(context: CallContext, given: Given) -> ToolResult:
     agent, role = context.who()
     rest = {name: given.get(name) for name in ("to", "id", "reply_to", "correlation")}
-    receipt = await context.bus.send(given["message"], sender=agent, role=role, **rest)
+    receipt = await context.bus.send(given["message"], sender=agent, role=role, check=False, **rest)
     if receipt.accepted:
         reach = reach_of(context.sessions, receipt.to) if context.sessions else {}
         return ToolResult(results.stored_text(receipt, reach), plain(receipt) | ({"reach": reach} if reach else {}))
@@ -324,9 +323,12 @@ def _request_line(verdict: PathVerdict) -> str:
 async def team(context: CallContext, given: Given) -> ToolResult:
     if given.get("join") or given.get("reads"):
         agent, role = context.who()
-        member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()), by=agent)
-        if isinstance(member, Finding):
-            return ToolResult(f"refused:\n{finding_text([member])}", plain(member), wrong=True)
+        try:
+            member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()), by=agent)
+        except NotAMember as error:
+            if error.finding is None:
+                raise
+            return ToolResult(f"refused:\n{finding_text([error.finding])}", plain(error.finding), wrong=True)
         reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
         return ToolResult(f"{shown(member.name)} is in the team as {shown(member.role)}{reads}", plain(member))
     roster = await context.bus.roster()
