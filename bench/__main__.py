@@ -24,6 +24,7 @@ from bench import (
     translation,
     wakeup,
     work_state,
+    workers,
 )
 from bench.measure import Line, figure
 from bench.peers import versions
@@ -39,6 +40,7 @@ ROOMS = {
     "durable sends": durable,
     "contracts": contracts,
     "there and back": cycle,
+    "workers": workers,
     "a million kept": kept,
     "waiting readers": wakeup,
     "the rules of the work": work_state,
