@@ -99,7 +99,7 @@ def _report(turns: Mapping[str, Sequence[Turn]]) -> list[Line]:
     return found
 
 
-# --- Telex --------------------------------------------------------------------------------------------------------------
+# --- Telex
 
 Consume = Callable[[telex.Bus, Pair, Stopwatch], Awaitable[None]]
 

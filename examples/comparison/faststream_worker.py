@@ -1,4 +1,4 @@
-"""The worker of the comparison in FastStream on NATS JetStream. Start it with `faststream run faststream_worker:app`."""
+"""The worker of the comparison in FastStream on NATS JetStream. Start: `faststream run faststream_worker:app`."""
 
 import os
 from typing import Any, Literal

@@ -14,8 +14,7 @@ import nats
 from nats_server import nats_server
 
 import telex
-
-# TMPfrom telex.messages.build_flow import TaskAssignment
+from telex.messages.build_flow import TaskAssignment
 
 HERE = Path(__file__).parent
 PROGRAMS = Path(sys.executable).parent
