@@ -25,7 +25,7 @@ from bench.measure import Line, Turn, in_turns, percentile, percentiles
 from bench.old_store import store_of
 from bench.peers import CACHE
 from bench.samples import updates
-from telex.messages import vbw_typed
+from telex.messages.vbw_typed import ApprovalRequest
 
 KEPT, AGENTS, UNREAD, APPROVALS = 50_000, 200, 2_600, 40
 ROLES = ("lead", "dev", "qa", "scout")
@@ -65,17 +65,15 @@ async def _fill(folder: Path) -> None:
             sender, to = names[number * 7 % AGENTS], names[(number * 13 + 1) % AGENTS]
             await bus.send(f"Look at the build, note {number}.", sender=sender, to=to)
         for number in range(APPROVALS):
-            ask = vbw_typed.approval_request(
+            ask = ApprovalRequest(
                 subject="More scope",
                 request_type="scope_change",
                 evidence="The plan",
-                id=f"ask-{number}",
                 phase=1,
                 task=f"T{number}",
                 confidence="high",
-                author_role="dev",
             )
-            receipt = await bus.send(ask, sender=names[4 * number + 1], to=names[4 * number])
+            receipt = await bus.send(ask, id=f"ask-{number}", sender=names[4 * number + 1], to=names[4 * number])
             assert receipt.accepted, receipt.findings
 
 

@@ -106,7 +106,8 @@ def test_every_link_within_the_project_leads_somewhere(page: str) -> None:
 
 
 WIDE_CALLS_MAX = 5  # calls with more than five positional arguments
-WIDE_FUNCTIONS_MAX = 5  # functions with more than seven parameters
+WIDE_FUNCTIONS_MAX = 2  # functions with more than seven parameters, besides the verbs of the bus
+VERBS = {"ports/bus.py", "bus/local.py"}
 DATA_TABLES = {"Field", "MessageType", "HardRule", "Group", "Integer", "Text", "Action", "Setting", "Verb"}
 
 
@@ -150,6 +151,7 @@ def test_arguments_are_named_or_few(find: Callable[[ast.Module], list[int]], lim
     found = [
         f"{file.relative_to(PACKAGE)}:{line}"
         for file in sorted(PACKAGE.rglob("*.py"))
+        if find is wide_calls or file.relative_to(PACKAGE).as_posix() not in VERBS
         for line in find(ast.parse(file.read_text(encoding="utf-8")))
     ]
     assert len(found) <= limit, found

@@ -16,7 +16,7 @@ from typing import Any
 import telex
 from telex.client import SyncBus
 from telex.clock import SteadyClock
-from telex.messages import vbw_typed
+from telex.messages import TypedMessage, vbw_typed
 from telex.model.message import LeasedMessage
 from telex.trace.svg import render_svg
 
@@ -25,47 +25,55 @@ TEAM = ("lead", "scout", "architect", "dev", "docs", "qa")
 LASTS_SECONDS = 900.0
 MONDAY = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 VERDICT: dict[str, Any] = {"tier": "standard", "result": "PASS", "checks": {"passed": 20, "failed": 0, "total": 20}}
-MESSAGES: dict[str, dict[str, Any]] = {
-    "findings-1": vbw_typed.scout_findings(
-        domain="architecture", documents=[{"name": "MAIL.md", "content": "Mail is sent from src/mail/ only."}]
+ENVELOPE: dict[str, Any] = {"phase": 2, "task": TASK, "confidence": "high", "timestamp": "2026-03-02T10:00:00Z"}
+MESSAGES: dict[str, TypedMessage] = {
+    "findings-1": vbw_typed.ScoutFindings(
+        domain="architecture",
+        documents=[{"name": "MAIL.md", "content": "Mail is sent from src/mail/ only."}],
+        **ENVELOPE,
     ),
-    "plan-2-1": vbw_typed.plan_contract(
+    "plan-2-1": vbw_typed.PlanContract(
         plan_id=TASK,
         phase_id="phase-2",
         objective="People can reset a forgotten password by mail",
         tasks=["2-1-T1", "2-1-T2"],
         allowed_paths=["src/auth/", "tests/auth/"],
         must_haves=["A reset link works once", "A link is dead after an hour"],
+        **ENVELOPE,
     ),
-    "blocker-1": vbw_typed.blocker_report(
+    "blocker-1": vbw_typed.BlockerReport(
         plan_id=TASK,
         task_id="2-1-T2",
         blocker="The template lives in src/mail/, which the plan does not allow",
         needs="Leave to touch src/mail/templates/",
         severity="blocking",
+        **ENVELOPE,
     ),
-    "request-1": vbw_typed.approval_request(
+    "request-1": vbw_typed.ApprovalRequest(
         subject="Widen plan 2-1 to the mail templates",
         request_type="scope_change",
         evidence="src/mail/templates/reset.txt is the only place for the text",
+        **ENVELOPE,
     ),
-    "response-1": vbw_typed.approval_response(
+    "response-1": vbw_typed.ApprovalResponse(
         request_id="request-1",
         approved=True,
         reason="There is no other place",
         conditions=["The old template stays as it is"],
         modifications=["src/mail/templates/"],
+        **ENVELOPE,
     ),
-    "hasty-1": vbw_typed.qa_verdict(**VERDICT),
-    "update-1": vbw_typed.execution_update(
+    "hasty-1": vbw_typed.QaVerdict(**VERDICT, **ENVELOPE),
+    "update-1": vbw_typed.ExecutionUpdate(
         plan_id=TASK,
         task_id="2-1-T2",
         status="complete",
         commit="9c41e7d",
         files_modified=["src/auth/reset.py", "src/mail/templates/reset.txt"],
         evidence="20 tests pass",
+        **ENVELOPE,
     ),
-    "verdict-1": vbw_typed.qa_verdict(**VERDICT),
+    "verdict-1": vbw_typed.QaVerdict(**VERDICT, **ENVELOPE),
 }
 
 
@@ -90,9 +98,7 @@ class Play:
         self.bus, self.stage = bus, stage
 
     def send(self, sender: str, to: str, id: str) -> bool:
-        envelope = {"id": id, "phase": 2, "task": TASK, "author_role": sender, "confidence": "high"}
-        message = MESSAGES[id] | envelope | {"timestamp": "2026-03-02T10:00:00Z"}
-        return self.bus.send(message, sender=sender, to=to).accepted
+        return self.bus.send(MESSAGES[id], sender=sender, to=to, id=id).accepted
 
     def take(self, agent: str, *, after: float) -> LeasedMessage:
         self.stage.later(after)

@@ -8,7 +8,7 @@ from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
 from telex.model.work import Escalation, ShutdownReport, Stall
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt, Wake
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 VERBS: dict[str, Any]
@@ -22,7 +22,7 @@ class SyncBus:
     def awaitable(self) -> Bus: ...
     def send(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,
@@ -30,6 +30,7 @@ class SyncBus:
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt: ...
     def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
@@ -39,7 +40,7 @@ class SyncBus:
     def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float: ...
     def request(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,

@@ -2,16 +2,19 @@
 
     bus = traced(bus)
 
-Names and attributes follow OpenTelemetry's conventions for messaging. Only its API is needed: without an SDK nothing is
-recorded. Without an import of this module there is no cost.
+Names and attributes follow OpenTelemetry's conventions for messaging and, if OTEL_SEMCONV_STABILITY_OPT_IN asks for
+them, those for agents of generative AI, which are experimental. Only OpenTelemetry's API is needed: without an SDK
+nothing is recorded. Without an import of this module there is no cost.
 """
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import time, time_ns
 from typing import Any, cast
 
-from telex.errors import StoreError, TelexError
+from telex.agent import Agent, Lease
+from telex.errors import Refused, StoreError, TelexError
 from telex.model.message import BRINGING, LeasedMessage, StoredMessage, detail_of
 from telex.ports.bus import Bus, Receipt
 from telex.ports.environment import TRACEPARENT, as_traceparent, carrying, traceparent
@@ -25,6 +28,7 @@ except ImportError as error:
     raise StoreError("tracing needs more than the core: pip install 'telex[otel]'") from error
 
 SYSTEM = "telex"
+OPT_IN, GEN_AI = "OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental"
 HELD_MAX = 10_000  # open spans of leased messages; further leases get none
 
 
@@ -37,13 +41,9 @@ def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
 
 
 @contextmanager
-def processing(bus: Bus, lease: LeasedMessage) -> Iterator[None]:
+def processing(bus: Bus, lease: LeasedMessage | Lease) -> Iterator[None]:
     """Context in which new spans are children of the message's span."""
-    span = bus.held.get(lease.token) if isinstance(bus, TracedBus) else None
-    if span is None:
-        yield
-        return
-    with trace.use_span(span, end_on_exit=False):
+    with bus.processing(lease) if isinstance(bus, TracedBus) else nullcontext():
         yield
 
 
@@ -58,19 +58,31 @@ class TracedBus:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._bus, name)
 
-    async def send(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt:
-        with self._sending(raw, sender, to) as span:
-            receipt = await self._bus.send(raw, sender=sender, to=to, **more)
-            _tell_receipt(span, receipt)
-            return receipt
+    def agent(self, name: str, *, role: str | None = None) -> Agent:
+        return Agent(cast(Bus, self), name, role)
 
-    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | LeasedMessage:
+    @contextmanager
+    def processing(self, lease: LeasedMessage | Lease) -> Iterator[None]:
+        """Context in which new spans are children of the message's span."""
+        span = self.held.get(lease.token)
+        with trace.use_span(span, end_on_exit=False) if span is not None else nullcontext():
+            yield
+
+    async def send(
+        self, raw: Any, *, sender: str, to: str | None = None, ack: str | None = None, **more: Any
+    ) -> Receipt:
+        """With `ack` the span of the leased message ends too."""
         with self._sending(raw, sender, to) as span:
+            receipt = await self._bus.send(raw, sender=sender, to=to, ack=ack, **more)
+            _tell_receipt(span, receipt)
+        if ack is not None and receipt.accepted:
+            self._end(ack, "acked")
+        return receipt
+
+    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> LeasedMessage:
+        with self._sending(raw, sender, to):
             answer = await self._bus.request(raw, sender=sender, to=to, **more)
-            if isinstance(answer, Receipt):
-                _tell_receipt(span, answer)
-        if isinstance(answer, LeasedMessage):
-            self._hold([answer], await self._sent([answer]))
+        self._hold(sender, [answer], await self._sent([answer]))
         return answer
 
     async def receive(self, agent: str, **more: Any) -> list[LeasedMessage]:
@@ -86,14 +98,15 @@ class TracedBus:
                 f"receive {agent}", kind=SpanKind.CLIENT, attributes=attributes, links=links, start_time=began
             )
             span.end()
-            self._hold(leases, sent, span.get_span_context())
+            self._hold(agent, leases, sent, span.get_span_context())
         return leases
 
     async def ack(self, token: str, *, agent: str) -> bool:
         return bool(await self._settle(token, "acked", self._bus.ack(token, agent=agent)))
 
-    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Any:
-        return await self._settle(token, "nacked", self._bus.nack(token, agent=agent, reason=reason, delay=delay))
+    async def nack(self, token: str, *, agent: str, reason: str, **how: Any) -> Any:
+        outcome = "nacked" if how.get("counted", True) else "returned"
+        return await self._settle(token, outcome, self._bus.nack(token, agent=agent, reason=reason, **how))
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
         until = await self._bus.extend(token, agent=agent, seconds=seconds)
@@ -117,6 +130,9 @@ class TracedBus:
             try:
                 with carrying(_traceparent_of(span.get_span_context())):
                     yield span
+            except Refused as refused:
+                _tell_receipt(span, refused.receipt)
+                raise
             except TelexError as error:
                 _fail(span, error.code, error.say)
                 raise
@@ -126,7 +142,11 @@ class TracedBus:
         return [_context_of(await carried_by(self._bus, lease.message)) for lease in leases]
 
     def _hold(
-        self, leases: Sequence[LeasedMessage], sent: Sequence[SpanContext | None], received: SpanContext | None = None
+        self,
+        agent: str,
+        leases: Sequence[LeasedMessage],
+        sent: Sequence[SpanContext | None],
+        received: SpanContext | None = None,
     ) -> None:
         """Open a span for each message until it is settled."""
         for lease, above in zip(leases, sent, strict=True):
@@ -142,26 +162,38 @@ class TracedBus:
                 "telex.type": message.type,
                 "telex.attempt": lease.attempt,
             }
+            if is_gen_ai_asked_for():
+                attributes |= {
+                    "gen_ai.operation.name": "invoke_agent",
+                    "gen_ai.agent.name": agent,
+                    "gen_ai.conversation.id": message.correlation,
+                }
             known = {name: value for name, value in attributes.items() if value is not None}
             span = self._tracer.start_span(f"process {lease.inbox}", _under(above), SpanKind.CONSUMER, known, links)
             self.held[lease.token], self._until[lease.token] = span, lease.until
 
     async def _settle(self, token: str, outcome: str, settling: Any) -> Any:
-        span = self.held.pop(token, None)
-        self._until.pop(token, None)
         try:
             done = await settling
         except TelexError as error:
-            if span is not None:
-                _fail(span, error.code, error.say)
-                span.end()
+            self._end(token, None, error)
             raise
-        if span is not None:
+        self._end(token, outcome)
+        return done
+
+    def _end(self, token: str, outcome: str | None, error: TelexError | None = None) -> None:
+        """End the span of a leased message."""
+        span = self.held.pop(token, None)
+        self._until.pop(token, None)
+        if span is None:
+            return
+        if error is not None:
+            _fail(span, error.code, error.say)
+        elif outcome is not None:
             span.set_attribute("telex.outcome", outcome)
             if outcome == "nacked":
                 _fail(span, outcome, "nacked")
-            span.end()
-        return done
+        span.end()
 
     def _let_go(self, now: float) -> None:
         """End the spans of expired leases."""
@@ -170,6 +202,11 @@ class TracedBus:
             del self._until[token]
             _fail(span, "lease-expired", "the lease expired")
             span.end()
+
+
+def is_gen_ai_asked_for() -> bool:
+    """Whether the environment asks for the experimental conventions for generative AI."""
+    return GEN_AI in (word.strip() for word in os.environ.get(OPT_IN, "").split(","))
 
 
 async def carried_by(bus: Bus, message: StoredMessage) -> str | None:

@@ -219,7 +219,11 @@ class Player:
         if not self._leases:
             return await self.receive(bus, random)
         agent, lease = self._leases.pop(random.randrange(len(self._leases)))
-        if random.random() < 0.7:
+        how = random.random()
+        if how < 0.3:
+            to, id_ = random.choice([lease.message.sender, "nobody"]), self._id(random)
+            return await bus.send(b"Done.", sender=agent, role=MEMBERS[agent], to=to, id=id_, ack=lease.token)
+        if how < 0.7:
             return await bus.ack(lease.token, agent=agent)
         return (await bus.nack(lease.token, agent=agent, reason="no")).state
 

@@ -18,7 +18,7 @@ from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
 from telex.model.roster import Member
-from telex.ports.store import get_delivery
+from telex.ports.store import get_delivery, settle
 from telex.stores.group_commit import GroupCommit
 from tests.bus.bus_team import OpenTeam, Team, codes, flow
 from tests.stores.store_kit import before_next_transaction
@@ -229,6 +229,6 @@ def test_an_extension_stands_though_the_lapse_was_decided_just_before_it(team: T
     assert seen is not None
     lapse = lifecycle.lapsed(seen, leased.until + 1.0, LIMITS)
     team.bus.extend(leased.token, agent="lead", seconds=600.0)
-    [settled] = run_sync(store.settle([lapse]))
+    [settled] = run_sync(settle(store, [lapse]))
     assert not settled.done
     assert team.bus.ack(leased.token, agent="lead")

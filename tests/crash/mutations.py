@@ -3,25 +3,22 @@
 Each takes one promise away, and the test that guards the promise has to fail on it.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from telex.model.message import LeasedMessage
-from telex.ports.store import LeaseRequest, Settlement, SettleResult
+from telex.ports.store import LeaseRequest, Settlement, SettleResult, settle
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 
 
 def no_fencing() -> None:
     """Whoever says that a message is done is believed, whether the lease is still theirs or not."""
-    settle = SqliteStore.settle
+    settle = SqliteTransaction.settle
 
-    async def unfenced(self: SqliteStore, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await settle(
-            self, [settlement._replace(fence=None, holder=None, running_at=None) for settlement in settlements]
-        )
+    def unfenced(self: SqliteTransaction, settlement: Settlement) -> SettleResult:
+        return settle(self, settlement._replace(fence=None, holder=None, running_at=None))
 
-    _replace("settle", unfenced)
+    setattr(SqliteTransaction, "settle", unfenced)  # noqa: B010
 
 
 def dedup_off() -> None:
@@ -35,14 +32,10 @@ def read_is_ack() -> None:
 
     async def hasty(self: SqliteStore, request: LeaseRequest) -> list[LeasedMessage]:
         leases, now, holder = await lease(self, request), request.now, request.holder
-        await self.settle([Settlement(one.delivery, "leased", "acked", now, "acked", agent=holder) for one in leases])
+        await settle(self, [Settlement(one.delivery, "leased", "acked", now, "acked", agent=holder) for one in leases])
         return leases
 
-    _replace("lease", hasty)
-
-
-def _replace(verb: str, method: Callable[..., Any]) -> None:
-    setattr(SqliteStore, verb, method)
+    setattr(SqliteStore, "lease", hasty)  # noqa: B010
 
 
 PLANTS: dict[str, Callable[[], None]] = {"no-fencing": no_fencing, "dedup-off": dedup_off, "read-is-ack": read_is_ack}

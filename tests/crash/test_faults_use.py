@@ -14,7 +14,7 @@ from telex.errors import LeaseLost
 from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
 from telex.model.text import digest_of
-from telex.ports.store import LeaseRequest, Settlement
+from telex.ports.store import LeaseRequest, Settlement, settle
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
 from tests.crash.fault_folders import ROOT
@@ -163,6 +163,6 @@ async def steps_to_use(path: Path) -> int:
         [leased] = await store.lease(LeaseRequest(("lead",), "lead", 2000.0, 2060.0, 1))
         assert leased.message.id == f"m{number}"
         done = Settlement(leased.delivery, "leased", "acked", 2000.0, "acked", "lead", leased.fence, running_at=2000.0)
-        assert [one.done for one in await store.settle([done])] == [True]
+        assert [one.done for one in await settle(store, [done])] == [True]
     await store.close()
     return steps

@@ -15,6 +15,8 @@ from telex.ports.store import (
     Query,
     Reads,
     RequestQuery,
+    Settlement,
+    SettleResult,
     Store,
     Transaction,
 )
@@ -34,7 +36,7 @@ class _Undo(Exception):
 
 TABLES = (
     "_messages", "_deliveries", "_events", "_asks", "_members", "_topics", "_snapshots",
-    "_by_id", "_accepted", "_open", "_deliveries_of", "_events_of", "_asked",
+    "_by_id", "_accepted", "_open", "_leased", "_deliveries_of", "_events_of", "_asked",
 )  # fmt: skip
 COUNTERS = ("_last_event",)
 
@@ -49,7 +51,7 @@ class IncompleteUndo(MemoryStore):
     def _undo(self, marks: tuple[int, int]) -> None:
         left = getattr(self, self._left)
         if self._left in TABLES:
-            tables = {id(left), *(id(entry) for entry in left.values())}
+            tables = {id(left), *(id(entry) for entry in left.values())} if isinstance(left, dict) else {id(left)}
             self._journal = [
                 undo for undo in self._journal or [] if id(getattr(undo[0], "__self__", None)) not in tables
             ]
@@ -75,6 +77,17 @@ class ForgetsReplacedIds(MemoryStore):
             (accepted.pop, undo[1][:1]) if undo[0] == accepted.__setitem__ else undo for undo in self._journal or []
         ]
         super()._undo(marks)
+
+
+class SettlesRejected(MemoryStore):
+    """Stores the settlements of a decision that raised."""
+
+    def _settle(self, wanted: Settlement) -> SettleResult:
+        journal, self._journal = self._journal, None
+        try:
+            return super()._settle(wanted)
+        finally:
+            self._journal = journal
 
 
 class StoresRejected(FaultyStore):
@@ -402,6 +415,7 @@ TRANSACTION_BUGS: dict[str, FaultyOpen] = {
     **{f"undo-leaves{name.replace('_', '-')}": lambda _, name=name: IncompleteUndo(name) for name in TABLES + COUNTERS},  # type: ignore[misc]
     "undo-leaves-request-answered": lambda _: RequestStaysAnswered(),
     "undo-forgets-replaced-ids": lambda _: ForgetsReplacedIds(),
+    "settles-rejected": lambda _: SettlesRejected(),
     "stores-rejected": _on_memory(StoresRejected),
     "fails-together": _on_memory(FailsTogether),
     "undoes-together": _on_memory(UndoesTogether),

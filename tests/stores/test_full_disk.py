@@ -13,6 +13,7 @@ from telex.client import SyncBus
 from telex.errors import RequestTimedOut, StoreFull
 from telex.stores.sqlite import connection
 from telex.stores.sqlite.store import SqliteStore
+from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing import FakeClock
 from tests.bus.bus_team import speech_of
 from tests.proofs import proves
@@ -73,7 +74,7 @@ def test_everything_can_be_read_though_nothing_can_be_written(team: FullTeam) ->
     team.clock.leap(3600.0)  # a lease has expired, an agent has been silent, and nothing is indexed yet
     team.send("last", correlation="T1")
     team.fill(0)
-    with team.no_room(), patch.object(team.store, "settle", no_room):
+    with team.no_room(), patch.object(SqliteTransaction, "settle", no_room):
         assert len(team.bus.inbox("lead")) == MESSAGES + 1
         assert team.bus.why(lease.message.id)[0].message.id == lease.message.id
         assert [message.id for message in team.bus.search("last")] == ["last"]
@@ -86,7 +87,7 @@ def test_everything_can_be_read_though_nothing_can_be_written(team: FullTeam) ->
         assert len(list(team.bus.events())) > MESSAGES
 
 
-async def no_room(*_: object, **__: object) -> None:
+def no_room(*_: object, **__: object) -> None:
     raise StoreFull("no room")
 
 
@@ -105,7 +106,7 @@ def test_an_expired_lease_that_cannot_be_recorded_ends_no_request(team: FullTeam
     team.send("m1")
     team.bus.receive("lead")
     team.clock.leap(3600.0)
-    with patch.object(team.store, "settle", no_room), pytest.raises(RequestTimedOut):
+    with patch.object(SqliteTransaction, "settle", no_room), pytest.raises(RequestTimedOut):
         team.bus.request("May I?", sender="dev", to="qa", timeout=0.5)
 
 
@@ -114,7 +115,7 @@ def test_an_ack_that_is_stored_is_answered_though_there_is_no_room_for_when_its_
     team.send("m1")
     [lease] = team.bus.receive("lead", lease=7200.0)
     team.clock.leap(3600.0)
-    with patch.object(team.store, "transaction", no_room):
+    with patch.object(SqliteTransaction, "mark_seen", no_room):
         assert team.bus.ack(lease.token, agent="lead") is True
 
 
@@ -122,7 +123,7 @@ def test_an_ack_that_is_stored_is_answered_though_there_is_no_room_for_when_its_
 def test_who_leaves_has_left_though_its_messages_cannot_be_withdrawn_yet(team: FullTeam) -> None:
     team.send("m1")
     team.bus.receive("lead")
-    with patch.object(team.store, "settle", no_room):
+    with patch.object(SqliteTransaction, "settle", no_room):
         assert team.bus.leave("lead") == 0
     assert {one.member.name: one.state for one in team.bus.roster()}["lead"] == "left"
     assert team.bus.why("m1")[0].state == "withdrawn"
@@ -132,7 +133,7 @@ def test_who_leaves_has_left_though_its_messages_cannot_be_withdrawn_yet(team: F
 def test_a_team_that_is_dissolved_is_reported_so_though_its_messages_cannot_be_returned_yet(team: FullTeam) -> None:
     team.bus.receive("dev")
     team.bus.send("To do.", sender="lead", to="dev", id="m1")
-    with patch.object(team.store, "settle", no_room):
+    with patch.object(SqliteTransaction, "settle", no_room):
         report = team.bus.shut_down(agent="lead", reason="phase_complete", deadline=1.0, force=True)
     assert report.dissolved
     team.bus.sweep()

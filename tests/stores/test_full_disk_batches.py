@@ -22,6 +22,7 @@ from telex.ports.bus import Receipt
 from telex.stores.group_commit import GroupCommit
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
+from telex.stores.sqlite.transaction import SqliteTransaction
 from telex.testing import FakeClock
 from tests.bus.random_acts import SENDS, Act, Player, Send, history_of
 from tests.demo.story_settings import FEWER
@@ -156,7 +157,7 @@ def test_a_send_that_stops_an_agent_is_answered_as_stored_though_its_messages_ca
         await bus.send(b"To do.", sender="lead", to="dev", id="left")
         await bus.send(json.dumps(typed(SHUTDOWN_REQUEST, "", id="stop")).encode(), sender="lead", to="dev")
         stopped = json.dumps(typed(SHUTDOWN_RESPONSE, "", "dev", request_id="stop", id="stopped")).encode()
-        with patch.object(store, "settle", side_effect=StoreFull("no room")):
+        with patch.object(SqliteTransaction, "settle", side_effect=StoreFull("no room")):
             receipt = await bus.send(stopped, sender="dev", to="lead")
         assert (receipt.accepted, receipt.state) == (True, "stored")
         await bus.sweep()

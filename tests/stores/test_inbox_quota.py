@@ -8,7 +8,7 @@ import pytest
 
 from telex.bus import run_sync
 from telex.model.message import WorkChange
-from telex.ports.store import LeaseRequest, Settlement, Transaction, overdue_requests
+from telex.ports.store import LeaseRequest, Settlement, Transaction, overdue_requests, settle
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
 from telex.testing.contract_messages import remind
@@ -53,8 +53,9 @@ def test_a_place_that_was_freed_is_found(open_: Open) -> None:
     assert put(store, 10) == ["stored"] * 10
     leases = run_sync(store.lease(LeaseRequest(("lead",), "lead", NOW, NOW + 60.0, 4)))
     run_sync(
-        store.settle(
-            [Settlement(lease.delivery, "leased", "acked", NOW, "acked", "lead", lease.fence) for lease in leases]
+        settle(
+            store,
+            [Settlement(lease.delivery, "leased", "acked", NOW, "acked", "lead", lease.fence) for lease in leases],
         )
     )
     assert put(store, 5, first=20) == ["stored"] * 4 + ["inbox-full"]
@@ -83,12 +84,12 @@ def test_dead_letters_that_are_taken_up_again_count_and_so_do_reports_of_failure
     put(store, 4, inbox_max=4)
     leases = run_sync(store.lease(LeaseRequest(("lead",), "lead", NOW, NOW + 60.0, 4)))
     died = [Settlement(lease.delivery, "leased", "dead", NOW, "dead", fence=lease.fence) for lease in leases]
-    run_sync(store.settle(died))
+    run_sync(settle(store, died))
     assert put(store, 1, inbox_max=4, first=10) == ["stored"]
     [held] = run_sync(store.lease(LeaseRequest(("lead",), "lead", NOW, NOW + 60.0, 1)))
     report = Settlement(held.delivery, "leased", "dead", NOW, "dead", reports=(entry("report"),))
     again = [Settlement(lease.delivery, "dead", "stored", NOW, "retried") for lease in leases[:2]]
-    run_sync(store.settle([report, *again]))
+    run_sync(settle(store, [report, *again]))
     assert put(store, 2, inbox_max=4, first=20) == ["stored", "inbox-full"]
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from telex.ports.store import Store
+from telex.ports.store import Store, settle
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import caches
 from telex.stores.sqlite.store import SqliteStore
@@ -56,7 +56,7 @@ class TestSqliteInGroups(TestSqlite):
         assert [ids(leases) for leases in taken if leases] == [
             [f"m{number}" for number in range(first, min(first + 7, 30))] for first in range(0, 30, 7)
         ]
-        settled = await asyncio.gather(*(store.settle([self.ack(one)]) for one in taken[0] * 2))
+        settled = await asyncio.gather(*(settle(store, [self.ack(one)]) for one in taken[0] * 2))
         assert [one.done for [one] in settled] == [True] * 7 + [False] * 7
 
 

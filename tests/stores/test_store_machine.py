@@ -29,6 +29,7 @@ from telex.ports.store import (
     find_messages,
     get_message,
     overdue_requests,
+    settle,
     waiting_deliveries,
 )
 from telex.stores.memory import MemoryStore
@@ -152,9 +153,9 @@ class StoreMachine(RuleBasedStateMachine):
             release=release,
         )
         if any(kept.pruned and kept.seq == token.message.seq for kept in self.model.kept):
-            assert self.run(self.store.settle([settlement])) == [(False, None)]
+            assert self.run(settle(self.store, [settlement])) == [(False, None)]
             return
-        for settled in self.run(self.store.settle([settlement, settlement])):
+        for settled in self.run(settle(self.store, [settlement, settlement])):
             done = self.model.settle(settlement)
             assert settled.done == done
             if done and settlement.reports:

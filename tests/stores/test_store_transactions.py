@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from telex.ports.store import Store
+from telex.ports.store import Settlement, SettleResult, Store
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import store as sqlite_store
 from telex.stores.sqlite.store import SqliteStore
@@ -36,6 +36,8 @@ READS_NEXT = "test_the_next_decision_of_a_commit_reads_what_the_last_one_has_wri
 READS_NO_REJECTED = "test_no_decision_of_a_commit_reads_what_a_rejected_one_has_written"
 WINDOW = "test_a_message_of_the_same_commit_counts_as_earlier_only_within_the_window"
 HELD = "test_a_decision_reads_what_is_held"
+SETTLES = "test_a_decision_settles_a_lease_together_with_what_it_stores"
+SETTLES_NEW = "test_a_decision_settles_a_delivery_that_it_has_not_read"
 CHANGED = "test_a_decision_reads_which_topics_and_whether_members_have_changed"
 CHANGED_NEXT = "test_what_the_last_decision_changed_is_named_or_before_the_position_of_the_next"
 FORGET = "test_a_cache_forgets_after_a_rejected_decision_before_the_next_one_runs"
@@ -52,7 +54,8 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
     **{f"undo-leaves{name.replace('_', '-')}": (AFTER_ANY, AFTER_READ) for name in TABLES + COUNTERS},
     "undo-leaves-request-answered": (AFTER_ANY, AFTER_READ, READS_NO_REJECTED),
     "undo-forgets-replaced-ids": (REPLACED,),
-    "stores-rejected": (AFTER_ANY, AFTER_READ, AS_THE_FIRST, OTHERS, NO_PLACE, READS_NO_REJECTED, FORGET),
+    "settles-rejected": (AFTER_ANY, AFTER_READ, READS_NO_REJECTED, SETTLES),
+    "stores-rejected": (SETTLES, AFTER_ANY, AFTER_READ, AS_THE_FIRST, OTHERS, NO_PLACE, READS_NO_REJECTED, FORGET),
     "fails-together": (BEFORE, ERROR, OTHERS),
     "undoes-together": (AS_THE_FIRST, OTHERS),
     "another-error": (ERROR,),
@@ -113,6 +116,7 @@ def is_broken(promises: PromisesByHand, name: str) -> bool:
 
 PROVED_BY: dict[str, tuple[str, ...]] = {
     "rejected": (BEFORE, AFTER_ANY, AFTER_READ),
+    "settle": (SETTLES, SETTLES_NEW),
     "others": (OTHERS, ERROR),
     "numbers": (AS_THE_FIRST, NO_PLACE),
     "reads": (READS, READS_EACH, READS_NEXT, READS_NO_REJECTED, WINDOW, HELD, CHANGED, CHANGED_NEXT),
@@ -174,6 +178,16 @@ class CachesNotForgotten(SqliteTransaction):
         super()._drop_job()
 
 
+class SettlesUnnoticed(SqliteTransaction):
+    """Takes a decision that has settled a delivery for one whose rows are not in the file."""
+
+    def settle(self, settlement: Settlement) -> SettleResult:
+        in_file = self._in_file
+        result = super().settle(settlement)
+        self._in_file = in_file
+        return result
+
+
 class NeverRolledBack(SqliteTransaction):
     """Takes a decision whose rows are in the file for one whose rows are not."""
 
@@ -214,7 +228,9 @@ SQLITE_FOUND_BY: dict[str, tuple[type[SqliteTransaction], tuple[str, ...]]] = {
     "drop-leaves-changes": (dropping_all_but("changed"), (CHANGED_NEXT, COMMITS_FOLLOW)),
     "drop-leaves-numbers": (dropping_all_but("next"), (COMMITS_FOLLOW,)),
     "drop-forgets-nothing": (CachesNotForgotten, (FORGET,)),
-    "never-rolled-back": (NeverRolledBack, (AFTER_ANY, AFTER_READ, OTHERS)),
+    "settles-unnoticed": (SettlesUnnoticed, (AFTER_ANY,)),
+    "never-rolled-back": (NeverRolledBack, (AFTER_ANY, AFTER_READ, OTHERS, SETTLES)),
+    "no-flush-settle": (not_flushing_for("settle"), (SETTLES_NEW,)),
     **{f"no-flush-{name.replace('_', '-')}": (not_flushing_for(name), (READS_EACH,)) for name in FLUSHING},
 }
 

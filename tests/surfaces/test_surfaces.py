@@ -105,6 +105,20 @@ def test_acking_twice_is_as_well_and_says_so(door: Door) -> None:
     assert (door.bus.ack(token, agent="lead"), door.bus.ack(token, agent="lead")) == (True, False)
 
 
+@proves("surfaces/send-ack")
+def test_a_reply_with_a_token_acks_the_lease_or_is_not_stored(wide_door: Door) -> None:
+    note(wide_door)
+    token = take(wide_door).token
+    with pytest.raises(LeaseLost):
+        wide_door.bus.send(NOTE, sender="qa", to="dev", id="r-0", ack=token)
+    assert wide_door.bus.send(NOTE, sender="lead", to="dev", id="r-1", ack=token).accepted
+    assert wide_door.bus.send(NOTE, sender="lead", to="dev", id="r-1", ack=token).duplicate
+    with pytest.raises(LeaseLost):
+        wide_door.bus.send("Another.", sender="lead", to="dev", ack=token)
+    assert state(wide_door, "n-1") == "acked"
+    assert [message.id for _, message in wide_door.bus.inbox("dev")] == ["r-1"]
+
+
 @proves("surfaces/late-ack")
 def test_an_ack_after_the_lease_expired_counts_while_nobody_else_has_the_message(door: Door) -> None:
     note(door)

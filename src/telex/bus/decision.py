@@ -48,6 +48,7 @@ class SendRequest(NamedTuple):
     reply_to: str | None = None
     correlation: str | None = None
     answer_within: float | None = None  # seconds; None: the default of its type, if it asks for an answer
+    ack: str | None = None  # token of the lease that is acked in the same transaction
 
 
 class PreparedSend(NamedTuple):
@@ -91,7 +92,12 @@ class Decision:
     @classmethod
     def make(cls, context: BusContext, prepared: PreparedSend, tx: Transaction) -> DecidedSend:
         context.team.begin(tx)
-        return cls(context, prepared, tx).decide()
+        outcome = cls(context, prepared, tx).decide()
+        if prepared.request.ack is not None:
+            from telex.bus.leases import ack_with_send
+
+            ack_with_send(context, tx, prepared.request, outcome)
+        return outcome
 
     def decide(self) -> DecidedSend:
         return (

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from telex.bus import LazyModule
 from telex.bus.context import BusContext, count, searched
 from telex.bus.decision import SendRequest
-from telex.bus.send import Raw, Sender, as_bytes
+from telex.bus.send import Sender
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt, Wake
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
 from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
     EVERYTHING,
@@ -30,6 +30,7 @@ from telex.ports.store import (
 from telex.validation.check import STRICT, CheckPolicy
 
 if TYPE_CHECKING:
+    from telex import agent as agents
     from telex.bus import approve, escalate, guard, maintenance, notify, queries, receive, render, shutdown, stall, wake
     from telex.model.contracts import PathVerdict
     from telex.model.work import Escalation, ShutdownReport, Stall
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 else:
     _VERBS = "approve escalate guard maintenance notify queries receive render shutdown stall wake"
     globals().update({name: LazyModule(f"telex.bus.{name}") for name in _VERBS.split()})
-    reducer = LazyModule("telex.work.reducer")
+    agents, reducer = LazyModule("telex.agent"), LazyModule("telex.work.reducer")
 
 
 class LocalBus:
@@ -62,6 +63,13 @@ class LocalBus:
     @property
     def store(self) -> Store:
         return self._context.store
+
+    @property
+    def policy(self) -> CheckPolicy:
+        return self._context.policy
+
+    def agent(self, name: str, *, role: str | None = None) -> "agents.Agent":
+        return agents.Agent(self, name, role)
 
     @property
     def _notifier(self) -> "notify.Notifier":
@@ -90,8 +98,13 @@ class LocalBus:
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
-        return await self._send(SendRequest._make((as_bytes(raw), sender, role, to, id, reply_to, correlation, None)))
+        if not isinstance(raw, bytes):
+            key = (sender, role, to)
+            raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
+        arguments = (raw, sender, role, to, id, reply_to, correlation, None, ack)
+        return await self._send(SendRequest._make(arguments))
 
     async def _send(self, request: SendRequest) -> Receipt:
         receipt = await self._sender.send(request)
@@ -108,8 +121,18 @@ class LocalBus:
     async def ack(self, token: str, *, agent: str) -> bool:
         return await receive.ack(self._context, token, agent)
 
-    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        delivery = await receive.nack(self._context, token, agent, reason, delay)
+    async def nack(
+        self,
+        token: str,
+        *,
+        agent: str,
+        reason: str,
+        delay: float | None = None,
+        final: bool = False,
+        counted: bool = True,
+    ) -> Delivery:
+        failure = receive.Failure(reason, delay, final, counted)
+        delivery = await receive.nack(self._context, token, agent, failure)
         self._nudge()
         return delivery
 
@@ -129,11 +152,9 @@ class LocalBus:
         timeout: float | None = None,
     ) -> Receipt | LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
-        receipt = await self._send(
-            SendRequest(
-                as_bytes(raw), sender, role, to, id=id, reply_to=reply_to, correlation=correlation, answer_within=within
-            )
-        )
+        key = (sender, role, to)
+        raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
+        receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within, None)))
         if not receipt.accepted:
             return receipt
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)

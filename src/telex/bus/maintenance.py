@@ -22,6 +22,7 @@ from telex.ports.store import (
     find_messages,
     get_message,
     overdue_requests,
+    settle,
     waiting_deliveries,
 )
 from telex.validation.authorization import normalised
@@ -83,7 +84,7 @@ async def expire_leases(context: BusContext) -> int:
                 reports = await dead_letter_notices(context, delivery, lifecycle.LAPSED, message) if is_last else ()
                 settlement = lifecycle.lapsed(delivery, context.clock.now(), limits, reports=reports)
                 settlements.append(await keep_request_open(context, settlement, delivery))
-            done += sum(settled.done for settled in await context.store.settle(settlements))
+            done += sum(settled.done for settled in await settle(context.store, settlements))
             if len(lapsed) < STEP:
                 break
     return done
@@ -112,7 +113,7 @@ async def _expire_request(
         lambda tx: tx.remind(request, now, decision.due_at, decision.again, decision.detail, reports=reports)
     )
     if reminded and decision.expire:  # only now: the answer may have come in this very moment
-        await context.store.settle([lifecycle.expired(delivery, now, decision.reason) for delivery in decision.expire])
+        await settle(context.store, [lifecycle.expired(delivery, now, decision.reason) for delivery in decision.expire])
 
 
 async def dead_letter_notices(
@@ -181,7 +182,7 @@ async def return_messages(context: BusContext, member: Member) -> int:
         return [delivery for delivery in held if delivery.inbox != member.name]
 
     held = await context.store.read(held_of_role)
-    await context.store.settle([lifecycle.returned(delivery, now, reason) for delivery in held])
+    await settle(context.store, [lifecycle.returned(delivery, now, reason) for delivery in held])
     return await _withdraw_messages(context, member)
 
 
@@ -192,7 +193,7 @@ async def _withdraw_messages(context: BusContext, member: Member) -> int:
     withdrawn = 0
     while open_ := await context.store.read(waiting_deliveries, inboxes, STEP):
         settlements = [await _withdraw(context, delivery, message, member) for delivery, message in open_]
-        withdrawn += sum(settled.done for settled in await context.store.settle(settlements))
+        withdrawn += sum(settled.done for settled in await settle(context.store, settlements))
     return withdrawn
 
 
@@ -244,7 +245,7 @@ async def retry(context: BusContext, id_: str, agent: str) -> int:
     if not present:
         raise NotFound(f"{dead[0].inbox} has left the team: send the message to a member of the team.")
     now, agent = context.clock.now(), normalised(agent)
-    settled = await context.store.settle([lifecycle.retried(delivery, agent, now) for delivery in present])
+    settled = await settle(context.store, [lifecycle.retried(delivery, agent, now) for delivery in present])
     return sum(result.done for result in settled)
 
 
@@ -254,7 +255,7 @@ async def drop(context: BusContext, id_: str, reason: str, agent: str) -> int:
     dropped = [lifecycle.withdrawn(delivery, agent, now, reason, kind="dropped") for delivery in dead]
     pairs = zip(dropped, dead, strict=True)
     settlements = [await keep_request_open(context, settlement, delivery) for settlement, delivery in pairs]
-    return sum(result.done for result in await context.store.settle(settlements))
+    return sum(result.done for result in await settle(context.store, settlements))
 
 
 async def _dead_letters(context: BusContext, id_: str) -> list[Delivery]:

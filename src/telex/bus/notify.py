@@ -448,7 +448,8 @@ class SharedNotifier(Notifier):
             if not subscription.takes:
                 subscription.wake()
 
-    def _wake_all(self) -> None:
+    def wake_all(self) -> None:
+        """Every reader reads again."""
         for subscriptions in self._subscriptions.values():
             for subscription in subscriptions:
                 subscription.wake()
@@ -462,10 +463,10 @@ class SharedNotifier(Notifier):
                 try:
                     await self._poll()
                 except StoreError:
-                    self._wake_all()  # each reader gets the error itself, and raises it to its caller
+                    self.wake_all()  # each reader gets the error itself, and raises it to its caller
                 await self._sleep_until_next_poll()
         except Exception:
-            self._wake_all()  # the next reader starts another task
+            self.wake_all()  # the next reader starts another task
             raise
 
     async def _poll(self) -> None:
@@ -529,4 +530,4 @@ class SharedNotifier(Notifier):
         if self._task is not None:
             with suppress(RuntimeError):  # its loop may have ended before
                 self._task.cancel()
-        self._wake_all()
+        self.wake_all()

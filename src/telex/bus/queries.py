@@ -28,6 +28,7 @@ from telex.ports.store import (
     find_thread,
     latest_at,
     next_deadline,
+    settle,
 )
 from telex.validation.authorization import normalised
 from telex.work.stall import idle_reason
@@ -99,7 +100,7 @@ async def settled(
             ]
             history = (own or histories)[-1]
             if _has_reached(history, until) or context.clock.now() >= deadline:
-                await context.store.settle(())  # what another process has just written may not be on disk yet
+                await settle(context.store, ())  # what another process has just written may not be on disk yet
                 return history
             if known != (known := tuple(history.message.seq for history in histories)):
                 continue  # only now is it known which messages to wait for

@@ -1,14 +1,17 @@
 """Receive, ack, nack and extend; wait for the answer to a request."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from telex.bus.context import BusContext, count, seconds
+from telex.bus.leases import is_acked, lease_lost, parse_token, settle_lease
 from telex.bus.maintenance import MAY_ANSWER, dead_letter_notices, expire_leases, keep_request_open, run_if_due
 from telex.bus.notify import POLLS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
-from telex.errors import LeaseLost, NotAMember, NotFound, RequestFailed, RequestTimedOut
+from telex.errors import InvalidValue, NotAMember, RequestFailed, RequestTimedOut
 from telex.model.finding import Finding
-from telex.model.message import OPEN, Delivery, LeasedMessage, StoredMessage, detail_of
+from telex.model.message import AT_ONCE, Delivery, LeasedMessage, StoredMessage, detail_of
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.model.text import digest_of, replace_surrogates
 from telex.ports.store import (
@@ -21,10 +24,10 @@ from telex.ports.store import (
     find_messages,
     get_delivery,
     next_deadline,
+    settle,
 )
 from telex.validation.authorization import normalised
 
-TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
 LEASE_SECONDS_MIN = 0.001
 
 
@@ -102,7 +105,7 @@ async def lease_messages(context: BusContext, member: Member, request: LeaseRequ
             reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, broken.message)
             settlement = lifecycle.damaged(delivery, context.clock.now(), reports=reports)
             settlements.append(await keep_request_open(context, settlement, delivery))
-        await context.store.settle(settlements)
+        await settle(context.store, settlements)
         if intact := [lease for lease in leases if lease not in damaged]:
             return intact
 
@@ -110,26 +113,12 @@ async def lease_messages(context: BusContext, member: Member, request: LeaseRequ
 # --- settle ----------------------------------------------------------------------------------------------------------
 
 
-def parse_token(token: str) -> tuple[int, int]:
-    """Delivery and fence.
-
-    Raises:
-        NotFound: the token is invalid.
-    """
-    delivery, dot, fence = token.partition(".")
-    is_number = token.isascii() and delivery.isdecimal() and fence.isdecimal()
-    if not (dot and is_number and len(token) <= TOKEN_CHARACTERS_MAX):
-        raise NotFound(f"invalid lease token {token[:60]!r}: pass the token that came with the message.")
-    return int(delivery), int(fence)
-
-
 async def ack(context: BusContext, token: str, agent: str) -> bool:
     delivery, fence = parse_token(token)
     agent = normalised(agent)
     settled = await _settle(context, lifecycle.acked(delivery, fence, agent, context.clock.now()))
     await context.mark_seen(agent)
-    now = settled.now
-    if not settled.done and (now is None or (now.state, now.fence, now.holder) != ("acked", fence, agent)):
+    if not settled.done and not is_acked(settled.now, fence, agent):
         raise lease_lost(settled, fence, agent)
     return settled.done
 
@@ -138,7 +127,7 @@ async def extend(context: BusContext, token: str, agent: str, more: float | None
     delivery, fence = parse_token(token)
     now, agent = context.clock.now(), normalised(agent)
     until = now + (context.limits.lease_seconds if more is None else seconds("seconds", more, LEASE_SECONDS_MIN))
-    [settled] = await context.store.settle([lifecycle.extended(delivery, fence, agent, now, until)])
+    [settled] = await settle(context.store, [lifecycle.extended(delivery, fence, agent, now, until)])
     context.next_lease_expiry = min(context.next_lease_expiry, until)
     await context.mark_seen(agent)
     if not settled.done:
@@ -146,18 +135,27 @@ async def extend(context: BusContext, token: str, agent: str, more: float | None
     return until
 
 
-async def nack(context: BusContext, token: str, agent: str, reason: str, delay: float | None) -> Delivery:
+class Failure(NamedTuple):
+    """Arguments of a nack besides its lease."""
+
+    reason: str
+    delay: float | None = None
+    final: bool = False  # no further attempt
+    counted: bool = True  # False: the message was not processed
+
+
+async def nack(context: BusContext, token: str, agent: str, failure: Failure) -> Delivery:
+    if failure.final and not failure.counted:
+        raise InvalidValue("a nack is final, or its attempt does not count: not both.")
     seq, fence = parse_token(token)
     agent, now, limit = normalised(agent), context.clock.now(), context.limits.reason_characters_max
-    reason = replace_surrogates(reason) or ""
+    reason = replace_surrogates(failure.reason) or ""
     reason = reason if len(reason) <= limit else reason[: limit - 1] + "…"
-    delay = None if delay is None else seconds("delay", delay)
+    delay = None if failure.delay is None else seconds("delay", failure.delay)
     delivery = await context.store.read(get_delivery, seq)
     if delivery is None or delivery.fence != fence:
         raise lease_lost(SettleResult(False, delivery), fence, agent)
-    is_last = lifecycle.is_last_attempt(delivery, context.limits)
-    reports = await dead_letter_notices(context, delivery, reason) if is_last else ()
-    settlement = lifecycle.nacked(delivery, agent, now, reason, context.limits, delay=delay, reports=reports)
+    settlement = await _nacked(context, delivery, agent, now, failure._replace(reason=reason, delay=delay))
     settled = await _settle(context, await keep_request_open(context, settlement, delivery))
     await context.mark_seen(agent)
     if not settled.done or settled.now is None:
@@ -165,35 +163,19 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
     return settled.now
 
 
+async def _nacked(context: BusContext, delivery: Delivery, agent: str, now: float, failure: Failure) -> Settlement:
+    if not failure.counted:
+        settlement = lifecycle.returned(delivery, now, failure.reason)
+        due_at = AT_ONCE if failure.delay is None else now + failure.delay
+        return settlement._replace(was="leased", agent=agent, holder=agent, due_at=due_at)
+    limits = context.limits._replace(attempts_max=delivery.attempts) if failure.final else context.limits
+    is_last = lifecycle.is_last_attempt(delivery, limits)
+    reports = await dead_letter_notices(context, delivery, failure.reason) if is_last else ()
+    return lifecycle.nacked(delivery, agent, now, failure.reason, limits, delay=failure.delay, reports=reports)
+
+
 async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:
-    """Settle under a lease, also an expired one, unless the agent has left: then other members get the message."""
-    [settled] = await context.store.settle([settlement])
-    if settled.done or settled.now is None or settled.now.state != "stored":
-        return settled
-    member = (await context.roster()).members.get(settlement.holder or "")
-    if member is None or member.is_here:
-        [settled] = await context.store.settle([settlement._replace(after_expiry=True)])
-    return settled
-
-
-def lease_lost(settled: SettleResult, fence: int, agent: str) -> LeaseLost | NotFound:
-    """The error for a token whose lease is not valid any more."""
-    delivery = settled.now
-    if delivery is None:
-        return NotFound("no such delivery: pass the token that came with the message.")
-    if delivery.fence != fence:
-        return LeaseLost(f"the lease was lost: drop the work; the message {_state_text(delivery)}.")
-    if delivery.holder not in (agent, None):
-        return LeaseLost(f"the lease belongs to {delivery.holder}, not to {agent}: leave the message to it.")
-    if delivery.holder == agent and delivery.state in OPEN:
-        return LeaseLost("the lease has expired: ack the message if the work is done, or receive it again.")
-    return LeaseLost(f"the lease is over: drop the work; the message {_state_text(delivery)}.")
-
-
-def _state_text(delivery: Delivery) -> str:
-    if delivery.state == "leased":
-        return f"is leased to {delivery.holder} now"
-    return "waits for its next attempt" if delivery.state == "stored" else f"is {delivery.state}"
+    return await context.store.transaction(partial(settle_lease, context, settlement), may_use_reserve=True)
 
 
 # --- request ---------------------------------------------------------------------------------------------------------

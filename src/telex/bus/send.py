@@ -6,13 +6,12 @@ if the roster has changed meanwhile. It makes all checks before its first write 
 transaction but the cache, so it can be run again in another transaction.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from telex.bus.context import BusContext
+from telex.bus.context import BusContext, RouteKey
 from telex.bus.decision import (
     DecidedSend,
     Decision,
@@ -26,24 +25,15 @@ from telex.dialects.schema import Dialect
 from telex.errors import OutcomeUnknown, StoreError
 from telex.model.finding import Finding
 from telex.model.text import digest_of, replace_surrogates
-from telex.ports.bus import Receipt
+from telex.ports.bus import Raw, Receipt, as_bytes
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
 
 if TYPE_CHECKING:
     import asyncio
 
-Raw = bytes | str | dict[str, Any]
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 CLAIMING = frozenset({"progress", "commit"})  # actions with claims that a repository can confirm
-
-
-def as_bytes(raw: Raw) -> bytes:
-    if isinstance(raw, bytes):
-        return raw
-    if isinstance(raw, str):
-        return raw.encode("utf-8", "surrogatepass")  # a lone surrogate is then a finding, not an exception
-    return json.dumps(raw, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 class Sender:
@@ -52,6 +42,18 @@ class Sender:
     def __init__(self, context: BusContext) -> None:
         self._context = context
         self._undecided: dict[str, asyncio.Future[None]] = {}  # by sender: its last send that waits for evidence
+
+    async def encode(self, raw: Raw, key: RouteKey, **context: str | None) -> bytes:
+        """The message as bytes. A typed message that names roles has them from the roster."""
+        if isinstance(raw, bytes | str | dict):
+            return as_bytes(raw)
+        sender, role, to = key
+        team = self._context.team
+        if not team.is_loaded:
+            await self._context.roster()
+        route = team.route(key)
+        known = Participants() if isinstance(route, Finding) else route.participants
+        return as_bytes(raw, sender=sender, role=known.as_role or role, to=to, to_role=known.to_role, **context)
 
     async def send(self, request: SendRequest) -> Receipt:
         context = self._context

@@ -25,7 +25,7 @@ from telex.demo.team import (
     WallClock,
     prepare,
 )
-from telex.messages import vbw_company
+from telex.messages.vbw_company import CodeReviewResult, Escalation
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.named_tuple import NamedTuple
@@ -154,8 +154,8 @@ def _escalation(team: DemoTeam) -> Iterator[Happening]:
         needs="A key, or leave to make one", severity="blocking", after=30.0,
     )  # fmt: skip
     team.ack_all("lead", after=10.0)
-    issue: dict[str, Any] = vbw_company.escalation(
-        from_="dev", to="senior", issue="Who may give out a key for the mail server?",
+    issue = Escalation(
+        issue="Who may give out a key for the mail server?",
         evidence=["The plan does not say"], recommendation="Give dev-2 a key for tests", severity="blocking",
     )  # fmt: skip
     yield team.send(
@@ -213,7 +213,7 @@ def _review(team: DemoTeam) -> Iterator[Happening]:
 
 
 def _reviewed(team: DemoTeam, cycle: int, result: Verdict, *, findings: int, critical: int, after: float) -> StoryEvent:
-    message: dict[str, Any] = vbw_company.code_review_result(
+    message = CodeReviewResult(
         plan_id=team.plan, result=result, cycle=cycle, findings_count=findings, critical=critical,
         artifact="docs/review.md", committed=True,
     )  # fmt: skip

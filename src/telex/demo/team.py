@@ -15,13 +15,12 @@ from typing import Any, Literal
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.dialects.scalars import format_timestamp
-from telex.dialects.schema import Tree
 from telex.errors import StoreUnavailable
-from telex.messages import vbw_typed
+from telex.messages import class_of
 from telex.model.contracts import PathVerdict
 from telex.model.finding import Finding, refusals
 from telex.model.named_tuple import NamedTuple
-from telex.ports.bus import Receipt
+from telex.ports.bus import Raw, Receipt
 
 FOLDER, STORE = ".telex-demo", "telex.db"
 MARK = "README.txt"
@@ -209,14 +208,13 @@ class DemoTeam:
     ) -> StoryEvent:
         """Send a vbw-typed message, with its envelope."""
         self.clock.later(after)
-        envelope = {"id": self.id(id), "phase": 1, "task": task or self.plan, "author_role": CAST[sender]}
-        envelope |= {"confidence": "high", "timestamp": format_timestamp(self.clock.now())}
-        message: Tree = getattr(vbw_typed, type_)(**fields) | envelope
-        return self.send(message, sender, to, what)
+        fields |= {"phase": 1, "task": task or self.plan, "confidence": "high"}
+        message = class_of("vbw-typed", type_)(timestamp=format_timestamp(self.clock.now()), **fields)
+        return self.send(message, sender, to, what, id=id)
 
     def send(
         self,
-        message: Tree | str,
+        message: Raw,
         sender: str,
         to: str,
         what: str,

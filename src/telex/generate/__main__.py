@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from telex.dialects.registry import BUILT_IN, PLAIN, VERSIONS
+from telex.dialects.python_names import module_name
+from telex.dialects.registry import PLAIN, VERSIONS
 from telex.generate.codes import refusals_page
 from telex.generate.pages import dialect_page, overview_page
 from telex.generate.tables import (
@@ -21,7 +22,7 @@ from telex.generate.tables import (
     pipeline_parts,
     task_parts,
 )
-from telex.generate.typings import builders_stub, client_stub
+from telex.generate.typings import classes_stub, client_stub
 
 END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
@@ -32,7 +33,7 @@ def files() -> dict[str, str]:
     dialects = (*VERSIONS, PLAIN)
     texts = {"docs/refusals.md": refusals_page(), "docs/dialects/README.md": overview_page(dialects)}
     texts |= {f"docs/dialects/{dialect.slug}.md": dialect_page(dialect) for dialect in dialects}
-    stubs = {re.sub("[-.]", "_", dialect.slug): builders_stub(dialect) for dialect in BUILT_IN}
+    stubs = {module_name(dialect): classes_stub(dialect) for dialect in VERSIONS}
     texts["src/telex/client.pyi"] = client_stub()
     return texts | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
 

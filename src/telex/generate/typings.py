@@ -1,22 +1,21 @@
-"""Types of the messages of a dialect in other languages: TypeScript types, and Python stubs of the message builders and
-of the blocking bus.
+"""Types of the messages of a dialect: TypeScript types, and Python stubs of the message classes; and the stub of the
+blocking bus.
 
 TypeScript gets one interface for each type, discriminated by the literal in `type`; their union; the roles; and a table
 of senders and receivers. Ranges and rules become comments, because TypeScript cannot express them. A field with a later
-spelling has only its first name: these types are for writing messages. In a stub every argument is optional: an omitted
-one becomes a marked blank.
+spelling has only its first name: these types are for writing messages.
 """
 
 import ast
-import inspect
 import json
-import keyword
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
+from telex.dialects.python_names import Attribute, ClassShape, class_names, shape_of
 from telex.dialects.schema import ANY, Dialect, Field, Group, Integer, Kind, ListOf, MapOf, MessageType, OneOf
 from telex.generate.type_view import KIND_NAMES, addressed_fields, kind_words, meaning, participants, values_words
-from telex.ports import bus
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 _OWN_NAMES = ("Message", "MessageType", "Role", "Priority", "TypeFacts", "TYPES")
@@ -25,7 +24,7 @@ _INDENT = "  "
 
 def typescript(dialect: Dialect) -> str:
     """The text of one `.ts` file."""
-    names = _interface_names(dialect)
+    names = class_names(dialect.types, _OWN_NAMES)
     blocks = [
         f"/** {_comment(f'{dialect.title}: {dialect.purpose}')} */",
         _union("Role", [json.dumps(role) for role in participants(dialect)] or ["string"]),
@@ -39,19 +38,6 @@ def typescript(dialect: Dialect) -> str:
 
 
 # --- names ---------------------------------------------------------------------------------------------------------
-
-
-def _interface_names(dialect: Dialect) -> dict[str, str]:
-    """A unique name for every type, even if two differ only in characters that a name cannot have."""
-    names: dict[str, str] = {}
-    for type_name in dialect.types:
-        words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", type_name)
-        name = "".join(word.capitalize() for word in words)
-        name = name if name[:1].isalpha() else f"Type{name}"
-        while name in (*_OWN_NAMES, *names.values()):
-            name += "_"
-        names[type_name] = name
-    return names
 
 
 def _key(name: str) -> str:
@@ -137,53 +123,105 @@ export interface TypeFacts {
     return f"{facts}\n\n/** Who may send what to whom. */\n{table}"
 
 
-def builders_stub(dialect: Dialect) -> str:
-    """The text of one `.pyi` file, formatted as the formatter would."""
-    functions = [_function(dialect, type_) for type_ in dialect.types.values() if type_.name.isidentifier()]
-    used = [name for name in ("Any", "Literal") if any(re.search(rf"\b{name}\b", text) for text in functions)]
-    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost."]
-    if any(name != name.lower() for type_ in dialect.types.values() for name in arguments(dialect, type_)):
-        head.append("# ruff: noqa: N803")  # the names are those of the wire format
-    if used:
-        head.append(f"from typing import {', '.join(used)}")
-    return "\n".join(["\n".join(head), "", *functions]) if functions else "\n".join(head) + "\n"
+# --- message classes -------------------------------------------------------------------------------------------------
+
+_IMPORTS = {"collections.abc": ("Mapping", "Sequence"), "typing": ("Any", "ClassVar", "Literal")}
+_BASES = ("Section", "TypedMessage")
 
 
-def python_name(name: str) -> str:
-    """The name as a valid Python identifier: `from` becomes `from_`."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+def classes_stub(dialect: Dialect) -> str:
+    """The text of one `.pyi` file: the message classes of a dialect, as `telex.messages` makes them."""
+    names = class_names(dialect.types)
+    blocks = ["\n".join(_message_class(dialect, type_, names[type_.name])) for type_ in dialect.types.values()]
+    used = set(re.findall(r"\w+", "\n".join(blocks)))
+    imports = [line for module, words in _IMPORTS.items() for line in _import(module, words, used)]
+    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost.", *imports]
+    bases = _import("telex.messages", _BASES, used)
+    return "\n\n".join(["\n".join(head), *bases, *blocks]) + "\n"
 
 
-def arguments(dialect: Dialect, type_: MessageType) -> dict[str, Field]:
-    """The keyword arguments of a builder: the fields of the type, then those of the envelope."""
-    fields = {**type_.fields, **{name: field for name, field in dialect.envelope.items() if name not in type_.fields}}
-    return {python_name(name): field for name, field in fields.items() if name.isidentifier()}
+def _import(module: str, words: tuple[str, ...], used: set[str]) -> Iterator[str]:
+    if needed := [word for word in words if word in used]:
+        yield f"from {module} import {', '.join(needed)}"
 
 
-def _function(dialect: Dialect, type_: MessageType) -> str:
-    given = {name: _annotation(field.kind) for name, field in arguments(dialect, type_).items()}
-    lines = [f"    {name}: {annotation} = ...," for name, annotation in given.items()]
-    parameters = "\n".join(["", "    *,", *lines, ""]) if given else ""
-    docstring = json.dumps(" ".join(type_.purpose.split()), ensure_ascii=False)[1:-1]
-    return f'def {python_name(type_.name.lower())}({parameters}) -> dict[str, Any]:\n    """{docstring}"""\n'
+def _message_class(dialect: Dialect, type_: MessageType, name: str) -> Iterator[str]:
+    shape = shape_of(dialect, type_)
+    yield f"class {name}(TypedMessage):"
+    yield f"    {_docstring(type_.purpose)}"
+    yield ""
+    yield f"    TYPE: ClassVar[str] = {_literal(type_.name)}"
+    yield f"    DIALECT: ClassVar[str] = {_literal(dialect.name)}"
+    for section, inner in shape.sections.items():
+        yield ""
+        yield f"    class {section}(Section):"
+        yield from (f"        {line}" for line in _class_body(inner, name))
+    yield ""
+    yield from (f"    {line}" for line in _class_body(shape, name))
 
 
-def _annotation(kind: Kind) -> str:
+def _class_body(shape: ClassShape, message: str) -> Iterator[str]:
+    """Read-only attributes, then the constructor."""
+    for name, attribute in shape.attributes.items():
+        yield "@property"
+        yield f"def {name}(self) -> {_attribute_type(attribute, message)}: ..."
+    if not shape.keywords:
+        yield "def __init__(self) -> None: ..."
+        return
+    yield "def __init__("
+    yield "    self,"
+    yield "    *,"
+    for name, keyword in shape.keywords.items():
+        annotation = _argument_type(keyword.attribute.kind, f"{message}.{keyword.attribute.section}")
+        yield f"    {name}: {annotation}{'' if keyword.attribute.required else ' | None = None'},"
+    yield ") -> None: ..."
+
+
+def _attribute_type(attribute: Attribute, message: str) -> str:
+    annotation = _value_type(attribute.kind, f"{message}.{attribute.section}")
+    is_present = attribute.required or attribute.default is not None
+    return annotation if is_present else f"{annotation} | None"
+
+
+def _value_type(kind: Kind, section: str) -> str:
     match kind:
         case OneOf(values):
-            return f"Literal[{', '.join(json.dumps(value, ensure_ascii=False) for value in values)}]"
+            return f"Literal[{', '.join(map(_literal, values))}]"
         case ListOf(item):
-            return f"list[{_annotation(item)}]"
+            return f"list[{_value_type(item, section)}]"
         case MapOf(value):
-            return f"dict[str, {_annotation(value)}]"
+            return f"dict[str, {_value_type(value, section)}]"
+        case Group(fields) if fields:
+            return section
     return KIND_NAMES[type(kind)].python
+
+
+def _argument_type(kind: Kind, section: str) -> str:
+    """The type that a constructor accepts, which is wider."""
+    match kind:
+        case ListOf(item):
+            return f"Sequence[{_argument_type(item, section)}]"
+        case MapOf(value):
+            return f"Mapping[str, {_argument_type(value, section)}]"
+        case Group(fields):
+            return f"{section} | Mapping[str, Any]" if fields else "Mapping[str, Any]"
+    return _value_type(kind, section)
+
+
+def _literal(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _docstring(text: str) -> str:
+    words = " ".join(text.split())
+    return f'"""{_literal(words)[1:-1]}"""'
 
 
 # --- the blocking bus ------------------------------------------------------------------------------------------------
 
 _CLIENT_HEAD = """\
-# Made by `python -m telex.generate` from `telex.ports.bus.Bus`; a change here is lost.
-from collections.abc import Callable, Iterator, Sequence
+# Made by `python -m telex.generate` from `telex.ports.bus.Bus` and `telex.agent`; a change here is lost.
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from telex.bus.local import LocalBus
@@ -191,38 +229,85 @@ from telex.bus.local import LocalBus
 
 VERBS: dict[str, Any]
 
-def add_verbs(kind: type, make: Callable[[str], Any]) -> None: ...
-
+def methods_of(kind: type) -> dict[str, Any]: ...
+def add_verbs(kind: type, make: Callable[[str], Any], verbs: Mapping[str, Any] = ...) -> None: ...
+"""
+_SYNC_BUS = """\
 class SyncBus:
     _bus: LocalBus
     def __init__(self, bus: Bus) -> None: ...
     @property
     def awaitable(self) -> Bus: ...
 """
+_SYNC_LEASE = """\
+class SyncLease:
+    awaitable: Lease
+    original: StoredMessage
+    rendering: Rendering | None
+    token: str
+    attempt: int
+    until: float
+    is_open: bool
+    def __init__(self, lease: Lease) -> None: ...
+"""
+_SYNC_AGENT = """\
+class SyncAgent:
+    awaitable: Agent
+    name: str
+    role: str | None
+    def __init__(self, agent: Agent) -> None: ...
+"""
+_BLOCKING = {"Agent": "SyncAgent", "Lease": "SyncLease"}  # results that have blocking methods themselves
 
 
 def client_stub() -> str:
-    """The text of `client.pyi`: the methods of the bus without `async`, with the types of `ports/bus.py`."""
-    source = inspect.getsource(bus)
-    lines, tree = source.splitlines(), ast.parse(source)
-    [protocol] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == bus.Bus.__name__]
-    methods = [
-        _blocking_method(lines, node)
-        for node in protocol.body
-        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+    """The text of `client.pyi`: the methods of bus, agent and lease without `async`, with the types of their modules."""
+    port, agent = _source("telex.ports.bus"), _source("telex.agent")
+    classes = ((_SYNC_BUS, port, "Bus"), (_SYNC_LEASE, agent, "Lease"), (_SYNC_AGENT, agent, "Agent"))
+    body = [
+        line for head, source, name in classes for line in (head.rstrip("\n"), *_blocking_methods(source, name), "")
     ]
-    used = set(re.findall(r"\w+", "\n".join(methods)))
-    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    homes = {bus.__name__: sorted({"Bus"} | classes & used)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
-            homes.setdefault(node.module, []).extend(alias.name for alias in node.names if alias.name in used)
-    imports = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items()) if names]
-    return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)).rstrip("\n"), *methods, ""])
+    used = set(re.findall(r"\w+", "\n".join(body)))
+    homes: dict[str, set[str]] = {}
+    for home, source in (("telex.ports.bus", port), ("telex.agent", agent)):
+        tree = ast.parse(source)
+        homes.setdefault(home, set()).update(used & set(_defined(tree)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
+                homes.setdefault(node.module, set()).update(used & {alias.name for alias in node.names})
+    imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items()) if names]
+    return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)), *body])
+
+
+def _source(module: str) -> str:
+    """The text of a module, which may be in a higher layer and is not imported."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8")
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Names of the classes and type aliases of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _blocking_methods(source: str, name: str) -> list[str]:
+    lines = source.splitlines()
+    [kind] = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    methods = [node for node in kind.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)]
+    return [_blocking_method(lines, node) for node in methods if not node.name.startswith("_")]
 
 
 def _blocking_method(lines: list[str], node: ast.AsyncFunctionDef | ast.FunctionDef) -> str:
     body = node.body[0]
     text = "\n".join(lines[node.lineno - 1 : body.lineno - (body.lineno > node.lineno)]).removesuffix("...").rstrip()
     text = re.sub(r"AsyncGenerator\[(.*), None\]", r"Iterator[\1]", text).replace("async def", "def", 1)
-    return f"{text} ...".replace('"', "")
+    head, arrow, result = text.replace('"', "").rpartition(" -> ")
+    result = re.sub(r"\w+", lambda word: _BLOCKING.get(word[0], word[0]), result)
+    decorator = "    @property\n" if node.decorator_list else ""
+    return f"{decorator}{head}{arrow}{result} ..."

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from telex import errors
+from telex.agent import Agent
 from telex.client import add_verbs
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
@@ -35,7 +36,7 @@ from telex.model.finding import Finding
 from telex.model.message import Event, LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN
 from telex.model.text import ROOT
-from telex.ports.bus import Bus, Receipt
+from telex.ports.bus import Bus, Receipt, as_bytes
 from telex.ports.environment import Clock
 from telex.ports.store import EVERYTHING, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
@@ -49,6 +50,7 @@ NOT_IDEMPOTENT = frozenset({"nack", "approve", "retry", "drop"})  # never retrie
 RECEIPTS = frozenset({"send", "request", "approve"})  # a refusal of these is a receipt
 PAIRS = frozenset({"inbox", "dead_letters", "events"})  # the response has further facts beside delivery and message
 WAIT_ARGUMENT = {"receive": "wait", "request": "timeout", "settled": "timeout", "shut_down": "deadline"}
+_CONTEXT = ("sender", "role", "to", "id", "reply_to", "correlation")  # of a send, for the envelope of a message
 MESSAGE = "application/octet-stream"
 REFUSED, TOO_LARGE = 422, 413
 ARGUMENTS_WRONG = "arguments-wrong"
@@ -66,11 +68,19 @@ class RemoteBus(Bus):
     def __init__(self, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> None:
         """`desk` finds the id in a message; the hub corrects it if the team has another policy."""
         self._line, self._clock, self._validators = line, clock, ValidatorCache(desk)
+        self._policy = desk
 
     @classmethod
     def over(cls, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> "RemoteBus":
         """A type checker takes the class for abstract, since most methods are added below."""
         return cls(line, clock, desk)
+
+    @property
+    def policy(self) -> CheckPolicy:
+        return self._policy
+
+    def agent(self, name: str, *, role: str | None = None) -> Agent:
+        return Agent(self, name, role)
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
@@ -160,22 +170,14 @@ def _remote(name: str) -> Callable[..., Any]:
         values = dict(bound.arguments)
         del values["self"]
         if "raw" in values:
-            return await self._send(name, _bytes(values.pop("raw")), values)
+            context = {name: values[name] for name in _CONTEXT}
+            return await self._send(name, as_bytes(values.pop("raw"), **context), values)
         return await call(self._line, name, values)
 
     return method
 
 
 add_verbs(RemoteBus, _remote)
-
-
-def _bytes(raw: bytes | str | dict[str, Any]) -> bytes:
-    """The message as bytes, as a local bus serialises it."""
-    if isinstance(raw, dict):
-        import json
-
-        raw = json.dumps(raw, ensure_ascii=False)
-    return raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")  # a lone surrogate is a finding
 
 
 def _resolved(path: str, resolve: Resolver | None) -> str | InvalidPath | None:

@@ -1,58 +1,83 @@
-"""A builder for every message type: `from telex.messages import vbw_typed; vbw_typed.execution_update(...)`.
+"""A class for every message type, made from the dialect's data.
 
-A builder returns the message as a plain mapping, with id, time, version and correlation filled in and a marked
-blank for every required field that was left out. The module of each dialect is made from the dialect's data; its
-signatures are in the stub beside this file.
+    >>> from telex.messages.build_flow import StatusUpdate
+    >>> StatusUpdate(task_id="T1", status="STARTED").payload.task_id
+    'T1'
+
+Each built-in dialect has a module, with a stub that has its signatures. `load` makes the classes of a user's dialect.
 """
 
-import keyword
-import re
-import sys
-import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime
+import os
+from collections.abc import Iterable
+from importlib import import_module
 from types import ModuleType
-from typing import Any
 
-from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import TYPE, Dialect, MessageType
-from telex.dialects.write import draft
+from telex.config import seen, text_of
+from telex.dialects.python_names import class_names, module_name
+from telex.dialects.registry import VERSIONS, by_name
+from telex.dialects.schema import Dialect
+from telex.errors import InvalidValue, NotFound, SettingsError
+from telex.messages.classes import Section, TypedMessage, classes_of
+from telex.messages.content import Received, reader_form
 
-Builder = Callable[..., dict[str, Any]]
+__all__ = ["Section", "TypedMessage", "class_of", "load", "typed"]
 
-
-def now_text() -> str:
-    """The current time as every dialect writes it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def python_name(name: str) -> str:
-    """The name of a field as a Python argument: `from` becomes `from_`."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+_MODULES: dict[str, list[tuple[Dialect, ModuleType]]] = {}  # of users' dialects, by name: a file may have changed
 
 
-def builder(dialect: Dialect, type_: MessageType) -> Builder:
-    """A function that makes messages of this type from keyword arguments."""
-    accepted = {python_name(name): name for name in (*dialect.envelope, *type_.fields) if name != TYPE}
+def load(dialect: Dialect | str | os.PathLike[str]) -> ModuleType:
+    """The classes of a dialect, or of the dialect that a TOML file declares, as attributes.
 
-    def build(**given: Any) -> dict[str, Any]:
-        unknown = [name for name in given if name not in accepted]
-        if unknown:
-            raise TypeError(f"{type_.name} has no field {unknown[0]!r}; it has {', '.join(accepted)}")
-        fields = {accepted[name]: value for name, value in given.items()}
-        return draft(dialect, type_, fields, now=now_text(), new_id=str(uuid.uuid4()))
-
-    build.__name__ = build.__qualname__ = type_.name.lower()
-    build.__doc__ = type_.purpose
-    return build
-
-
-def _add_module(dialect: Dialect) -> None:
-    name = re.sub("[-.]", "_", dialect.slug)
-    module = ModuleType(f"{__name__}.{name}", f"Builders of the dialect {dialect.name}.")
-    vars(module).update({type_.name.lower(): builder(dialect, type_) for type_ in dialect.types.values()})
-    sys.modules[module.__name__] = globals()[name] = module
+    Raises:
+        SettingsError: the file is invalid; a line for each error.
+    """
+    if not isinstance(dialect, Dialect):
+        dialect = _declared(os.fspath(dialect))
+    if any(dialect is built_in for built_in in VERSIONS):
+        return import_module(f"{__name__}.{module_name(dialect)}")
+    known = _MODULES.setdefault(dialect.name, [])
+    for earlier, module in known:
+        if earlier == dialect:
+            return module
+    module = ModuleType(f"{__name__}.{module_name(dialect)}", f"Message classes of {dialect.title}.")
+    vars(module).update(classes_of(dialect, module.__name__))
+    known.append((dialect, module))
+    return module
 
 
-for _dialect in BUILT_IN:
-    _add_module(_dialect)
+def _declared(path: str) -> Dialect:
+    from telex.dialects.toml.loader import declare, show  # slow to import
+
+    try:
+        text = text_of(path)
+    except SettingsError as error:
+        raise SettingsError(f"{seen(path)} {error.say}") from error
+    declared = declare(text, seen(path))
+    if declared.dialect is None:
+        raise SettingsError("\n".join(show(flaw) for flaw in declared.flaws))
+    return declared.dialect
+
+
+def class_of(dialect: Dialect | str, type_: str) -> type[TypedMessage]:
+    """The class of a message type; the dialect by its name if it is a built-in one.
+
+    Raises:
+        NotFound: there is no such dialect, or it has no such type.
+    """
+    declared = by_name(dialect) if isinstance(dialect, str) else dialect
+    if declared is None or type_ not in declared.types:
+        raise NotFound(f"no message type {type_} in {declared.title if declared else dialect}.")
+    made: type[TypedMessage] = getattr(load(declared), class_names(declared.types)[type_])
+    return made
+
+
+def typed(message: Received, dialects: Iterable[Dialect] = VERSIONS) -> TypedMessage | None:
+    """The message as an object of its class, in the form in which its reader receives it. None: it has no class."""
+    form = reader_form(message)
+    dialect = by_name(form.dialect, tuple(dialects)) if form.dialect is not None else None
+    if dialect is None or form.type is None or form.type not in dialect.types:
+        return None
+    try:
+        return class_of(dialect, form.type).from_message(message)
+    except InvalidValue:
+        return None

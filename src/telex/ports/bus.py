@@ -10,8 +10,43 @@ from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
+    from telex.agent import Agent
     from telex.model.contracts import PathVerdict
     from telex.model.work import Escalation, ShutdownReport, Stall
+    from telex.validation.check import CheckPolicy
+
+
+class Encodable(Protocol):
+    """A message that writes its own envelope, such as one of `telex.messages`."""
+
+    def encode(
+        self,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+        correlation: str | None = None,
+        to_role: str | None = None,
+    ) -> bytes:
+        """The message as bytes, with what it lacks filled from the arguments of the send."""
+
+
+Raw = bytes | str | dict[str, Any] | Encodable  # a message to be sent
+
+
+def as_bytes(raw: Raw, **context: Any) -> bytes:
+    """The message as bytes. `context`: the arguments of the send, for a message that writes its own envelope."""
+    if isinstance(raw, bytes):
+        return raw
+    if isinstance(raw, dict):
+        import json
+
+        raw = json.dumps(raw, ensure_ascii=False)
+    if isinstance(raw, str):
+        return raw.encode("utf-8", "surrogatepass")  # a lone surrogate is then a finding, not an exception
+    return raw.encode(**context)
 
 
 class Receipt(NamedTuple):
@@ -81,9 +116,18 @@ class Wake(NamedTuple):
 
 
 class Bus(Protocol):
+    """Everything that an agent, a person or a program can do with a team's messages."""
+
+    @property
+    def policy(self) -> "CheckPolicy":
+        """How messages are checked: dialects, limits, severities. For a hub: those of the caller's telex.toml."""
+
+    def agent(self, name: str, *, role: str | None = None) -> "Agent":
+        """This bus bound to one agent: sender and reader of every call. `role` is needed until it has joined."""
+
     async def send(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,
@@ -91,10 +135,17 @@ class Bus(Protocol):
         id: str | None = None,
         reply_to: str | None = None,
         correlation: str | None = None,
+        ack: str | None = None,
     ) -> Receipt:
         """Check a message and store it for its recipients. Refused: a receipt with the findings; nothing is delivered.
 
+        `ack`: the token of a message that the sender has leased. It is acked in the transaction that stores this one:
+        both happen or neither. If the message is refused, the lease stays as it is. A second send of the same message
+        under the same id gets the first one's receipt; another message under a lease that is acked is not stored.
+
         Raises:
+            LeaseLost: the leased message was offered again, given up, withdrawn or acked; nothing was stored.
+            NotFound: `ack` is not a token of a lease.
             OutcomeUnknown: the write failed half-way; send again with the id it names.
             StoreError: the store failed; nothing was stored.
         """
@@ -111,15 +162,31 @@ class Bus(Protocol):
             LeaseLost: the message was offered again, given up or withdrawn.
         """
 
-    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        """Nack a message: it is retried later, or becomes a dead letter after the last attempt."""
+    async def nack(
+        self,
+        token: str,
+        *,
+        agent: str,
+        reason: str,
+        delay: float | None = None,
+        final: bool = False,
+        counted: bool = True,
+    ) -> Delivery:
+        """Nack a message: it is retried after `delay` seconds (default: backoff), or becomes a dead letter after the
+        last attempt. `final`: it becomes a dead letter now. Not `counted`: it is returned unprocessed, delivered again
+        at once or after `delay` seconds, and the attempt does not count.
+
+        Raises:
+            LeaseLost: as for `ack`.
+            InvalidValue: `final` and not `counted`.
+        """
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
         """Extend a lease. The time at which it now expires."""
 
     async def request(
         self,
-        raw: bytes | str | dict[str, Any],
+        raw: Raw,
         *,
         sender: str,
         role: str | None = None,

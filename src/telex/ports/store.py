@@ -2,8 +2,8 @@
 
 A store keeps message bytes uninterpreted and reports a message as stored only when it is durable. It decides nothing
 about the work: retries and dead letters arrive as a `Settlement`, which names the state it was decided on and is
-rejected when that state has changed. Every verb is atomic for each item. An implementer writes the seven verbs of
-`Store`, the nine of `Reads` and the eight of `Transaction`; the functions below use nothing else.
+rejected when that state has changed. An implementer writes the six verbs of `Store`, the nine of `Reads` and the nine
+of `Transaction`; the functions below use nothing else.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
@@ -270,6 +270,9 @@ class Transaction(Reads, Protocol):
     def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
         """Save the state of a topic after that message. It only saves time and may be lost."""
 
+    def settle(self, settlement: Settlement) -> SettleResult:
+        """Make the change, if its delivery is still in the state it was decided on. Idempotent."""
+
     def remind(
         self,
         request: PendingRequest,
@@ -337,7 +340,8 @@ class Store(Protocol):
         synchronous, may run more than once, and changes nothing outside the transaction but registered caches. If it
         raises, nothing of it is stored, the others of its commit are not affected, and the error reaches its caller.
         `prefetch_id`: an id that the decision looks up with `earlier`. `may_use_reserve`: it frees more than it stores,
-        and may use the space that is reserved for a full disk. Not `durable`: it may be lost in a crash.
+        and may use the space that is reserved for a full disk. Not `durable`: it may be lost in a crash. A durable
+        decision that writes nothing waits until everything that any process has written so far is durable.
         """
 
     async def read(self, query: Callable[Concatenate[Reads, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -345,12 +349,6 @@ class Store(Protocol):
 
     async def lease(self, request: LeaseRequest) -> list[LeasedMessage]:
         """Lease what is due, by priority and then by number. A holder that has shut down gets nothing."""
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        """Make each change whose delivery is still in the state it was decided on. Idempotent.
-
-        Without settlements it waits until everything that any process has written so far is durable.
-        """
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
@@ -363,6 +361,14 @@ class Store(Protocol):
         changes with every other write. Cheap enough for every receive."""
 
     async def close(self) -> None: ...
+
+
+async def settle(store: Store, settlements: Sequence[Settlement]) -> list[SettleResult]:
+    """Make each of these changes that still holds, in one transaction."""
+    durable = not settlements or any(settlement.kind != "extended" for settlement in settlements)
+    return await store.transaction(
+        lambda tx: [tx.settle(settlement) for settlement in settlements], may_use_reserve=True, durable=durable
+    )
 
 
 # --- reads built from the queries ------------------------------------------------------------------------------------

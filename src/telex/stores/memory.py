@@ -193,6 +193,18 @@ class MemoryTables:
             self._store(report)
         return True
 
+    def _settle(self, wanted: Settlement) -> SettleResult:
+        delivery = self._deliveries.get(wanted.delivery)
+        if delivery is None or not wanted.holds_for(delivery):
+            return SettleResult(False, delivery)
+        now = self._put(wanted.applied_to(delivery))
+        self._record(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
+        if wanted.release:
+            self._release_request(now.message)
+        for report in wanted.reports:
+            self._store(report)
+        return SettleResult(True, now)
+
     def _has_stopped(self, name: str) -> bool:
         member = self._members.get(name)
         return member is not None and member.stopped_at is not None
@@ -402,6 +414,9 @@ class MemoryTransaction(MemoryReads):
     def mark_seen(self, name: str, at: float) -> None:
         self._tables._mark_seen(name, at)
 
+    def settle(self, settlement: Settlement) -> SettleResult:
+        return self._tables._settle(settlement)
+
     def remind(
         self,
         request: PendingRequest,
@@ -489,22 +504,6 @@ class MemoryStore(MemoryTables):
         if event is not None:
             self._record(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)
         return lease
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        with self._commit():
-            return [self._settle(settlement) for settlement in settlements]
-
-    def _settle(self, wanted: Settlement) -> SettleResult:
-        delivery = self._deliveries.get(wanted.delivery)
-        if delivery is None or not wanted.holds_for(delivery):
-            return SettleResult(False, delivery)
-        now = self._put(wanted.applied_to(delivery))
-        self._record(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
-        if wanted.release:
-            self._release_request(now.message)
-        for report in wanted.reports:
-            self._store(report)
-        return SettleResult(True, now)
 
     # --- members and housekeeping -----------------------------------------------------------------------------------
 

@@ -1,26 +1,29 @@
-"""Public test kit: `FakeClock`, `StoreContract` for stores, `strategies` for hypothesis, `simulator` for whole teams.
+"""Public test kit: `Team` for agents and workers, `FakeClock`, `StoreContract` for stores, `strategies` for hypothesis,
+`simulator` for whole teams.
 
-`StoreContract` is imported on first use, so that the rest needs neither pytest nor hypothesis.
+`Team` and `StoreContract` are imported on first use: the contract needs pytest and hypothesis.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from telex.testing.store_contract import StoreContract
+    from telex.testing.store_contract import StoreContract as StoreContract
+    from telex.testing.team import Team as Team
 
-__all__ = ["FakeClock", "StoreContract"]
+__all__ = ["FakeClock", "StoreContract", "Team"]
+_HOMES = {"StoreContract": "telex.testing.store_contract", "Team": "telex.testing.team"}
 
 EPOCH = 1_767_225_600.0  # 2026-01-01, so that times in a failing test look like times
 
 if not TYPE_CHECKING:  # a type checker would accept every name
 
     def __getattr__(name: str) -> object:
-        if name != "StoreContract":
+        if name not in _HOMES:
             raise AttributeError(f"module 'telex.testing' has no attribute {name!r}")
-        from telex.testing.store_contract import StoreContract
+        from importlib import import_module
 
-        return StoreContract
+        return getattr(import_module(_HOMES[name]), name)
 
 
 class FakeClock:

@@ -26,6 +26,7 @@ from telex.ports.store import (
     Transaction,
     deliveries_of,
     events_of,
+    settle,
 )
 from telex.testing import FakeClock
 
@@ -189,7 +190,7 @@ class ContractBase:
         return made._replace(becomes="dead", kind="dead", reports=reports)
 
     async def settle_one(self, store: Store, settlement: Settlement) -> SettleResult:
-        [settled] = await store.settle([settlement])
+        [settled] = await settle(store, [settlement])
         return settled
 
     async def append_one(

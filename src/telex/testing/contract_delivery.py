@@ -15,6 +15,7 @@ from telex.ports.store import (
     find_messages,
     get_delivery,
     next_deadline,
+    settle,
     waiting_deliveries,
 )
 from telex.testing.contract_base import ERROR, ESCALATION, STATUS, VALIDATION, ContractBase, ids
@@ -153,7 +154,7 @@ class DeliveryPromises(ContractBase):
         await self.let_the_lease_run_out()
         await self.settle_one(store, self.expire(lease))
         nack = self.give_back(lease, due_at=self.now + self.lease_seconds, kind="nacked", after_expiry=True)
-        assert [settled.done for settled in await store.settle([nack, nack, self.ack(lease)])] == [True, False, False]
+        assert [settled.done for settled in await settle(store, [nack, nack, self.ack(lease)])] == [True, False, False]
         assert await self.take(store, "lead") == []
         await self.let_the_lease_run_out()
         assert (await self.take_one(store, "lead")).attempt == 2
@@ -185,12 +186,12 @@ class DeliveryPromises(ContractBase):
         dead, gone = await self.take(store, "lead", limit=2)
         buried = self.bury(dead)
         expired = self.give_back(gone, due_at=0.0, becomes="expired", kind="expired")
-        await store.settle([buried, expired])
+        await settle(store, [buried, expired])
         acks = [self.ack(dead), self.ack(gone)]
-        assert [settled.done for settled in await store.settle(acks)] == [False, False]
+        assert [settled.done for settled in await settle(store, acks)] == [False, False]
         revive = buried._replace(was="dead", becomes="stored", kind="retried", fence=None, attempts=0, due_at=self.now)
-        await store.settle([revive, expired._replace(was="expired", becomes="withdrawn", kind="dropped")])
-        assert [settled.done for settled in await store.settle(acks)] == [False, False]
+        await settle(store, [revive, expired._replace(was="expired", becomes="withdrawn", kind="dropped")])
+        assert [settled.done for settled in await settle(store, acks)] == [False, False]
 
     async def test_an_ack_under_an_older_lease_is_refused(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
@@ -235,8 +236,8 @@ class DeliveryPromises(ContractBase):
     async def test_settling_twice_is_the_same_as_settling_once(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         ack = self.ack(await self.take_one(store, "lead"))
-        settled = await store.settle([ack, ack])
-        settled += await store.settle([ack])
+        settled = await settle(store, [ack, ack])
+        settled += await settle(store, [ack])
         assert [settle_result.done for settle_result in settled] == [True, False, False]
         assert [settle_result.now.state for settle_result in settled if settle_result.now] == ["acked"] * 3
         assert await self.kinds(store, seq) == ["accepted", "leased", "acked"]
@@ -244,7 +245,7 @@ class DeliveryPromises(ContractBase):
     async def test_settling_what_is_not_there_does_nothing(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         ack = self.ack(await self.take_one(store, "lead"))
-        assert await store.settle([ack._replace(delivery=ack.delivery + 999_999_999)]) == [SettleResult(False, None)]
+        assert await settle(store, [ack._replace(delivery=ack.delivery + 999_999_999)]) == [SettleResult(False, None)]
 
     async def test_a_settlement_decided_on_another_state_does_not_happen(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
@@ -257,7 +258,7 @@ class DeliveryPromises(ContractBase):
     async def test_one_settlement_that_fails_does_not_hold_up_the_others(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         first, second = [self.ack(lease) for lease in await self.take(store, "lead", limit=2)]
-        settled = await store.settle([first._replace(fence=first.fence and first.fence + 1), second])
+        settled = await settle(store, [first._replace(fence=first.fence and first.fence + 1), second])
         assert [settle_result.done for settle_result in settled] == [False, True]
 
     async def test_a_dead_letter_is_kept_with_its_report(self, store: Store) -> None:
@@ -296,7 +297,7 @@ class DeliveryPromises(ContractBase):
 
     async def test_dead_letters_are_listed_newest_first(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"))
-        await store.settle([self.bury(lease) for lease in await self.take(store, "lead", limit=3)])
+        await settle(store, [self.bury(lease) for lease in await self.take(store, "lead", limit=3)])
         assert [message.id for _, message in await store.read(dead_letters, 10)] == ["c", "b", "a"]
         assert [message.id for _, message in await store.read(dead_letters, 1)] == ["c"]
 
@@ -309,7 +310,7 @@ class DeliveryPromises(ContractBase):
         await self.keep(store, self.entry("e", "lead"))
         leases = await self.take(store, "lead", limit=2)
         assert await store.read(lambda reads: reads.depths()) == {"lead": (2, 2, first), "qa": (1, 0, first)}
-        await store.settle([self.ack(lease) for lease in leases])
+        await settle(store, [self.ack(lease) for lease in leases])
         assert (await store.read(lambda reads: reads.depths()))["lead"] == (2, 0, first)
         await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
         assert "qa" not in await store.read(lambda reads: reads.depths())

@@ -24,6 +24,7 @@ from telex.ports.store import (
     last_event,
     latest_at,
     overdue_requests,
+    settle,
     topic_messages,
 )
 from telex.testing.contract_base import ContractBase, ids, put_member
@@ -198,7 +199,7 @@ class EventPromises(ContractBase):
 
     async def test_what_is_settled_and_old_is_pruned_with_its_events(self, store: Store) -> None:
         seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
-        await store.settle([self.ack(lease) for lease in await self.take(store, "lead", limit=5)])
+        await settle(store, [self.ack(lease) for lease in await self.take(store, "lead", limit=5)])
         await self.keep(store, self.entry("refused", kind="refused"))
         await store.transaction(lambda tx: tx.record(Event(0, self.now, "joined", "kim")))
         await self.clock.sleep(10.0)
@@ -462,7 +463,7 @@ class WorkPromises(ContractBase):
         [first, second] = await self.take(store, "lead", limit=2, holder="kim")
         assert await held(store, "kim") == ["a", "b"]
         assert await held(store, "lee") == []
-        await store.settle([self.ack(first)])
+        await settle(store, [self.ack(first)])
         assert await held(store, "kim") == [second.message.id]
 
     async def test_topics_are_there_after_reopening(self, store: Store) -> None:

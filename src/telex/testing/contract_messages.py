@@ -25,6 +25,7 @@ from telex.ports.store import (
     get_message,
     next_deadline,
     overdue_requests,
+    settle,
     waiting_deliveries,
 )
 from telex.testing.contract_base import ContractBase, ids
@@ -229,7 +230,7 @@ class MessagePromises(ContractBase):
         entries = [self.entry(name, "lead", raw=raw, correlation="T1") for name, raw in ODD_BYTES.items()]
         seqs = await self.keep(store, *entries)
         acked, given_back, _ = await self.take(store, "lead", limit=3)
-        await store.settle([self.ack(acked), self.give_back(given_back, due_at=self.now + 5.0)])
+        await settle(store, [self.ack(acked), self.give_back(given_back, due_at=self.now + 5.0)])
         before = [
             (await store.read(get_message, seq), await store.read(deliveries_of, seq), await store.read(events_of, seq))
             for seq in seqs
@@ -351,7 +352,7 @@ class RequestPromises(ContractBase):
         seqs = await self.keep(store, *(self.entry(name, "lead", **wait) for name in names))
         await self.keep(store, self.entry("the answer", "dev", sender="lead", answers_requests=seqs[:1]))
         taken = {lease.message.id: lease for lease in await self.take(store, "lead", limit=5)}
-        await store.settle([self.bury(taken["released"])._replace(release=True)])
+        await settle(store, [self.bury(taken["released"])._replace(release=True)])
         await remind(store, PendingRequest(seqs[2], self.now, 0), self.now, None)
         await remind(store, PendingRequest(seqs[3], self.now, 0), self.now, self.now + 9.0)
         if self.reopens:
@@ -369,7 +370,7 @@ class RequestPromises(ContractBase):
             store, self.entry("m1", "lead", answer_by=self.now), self.entry("m2", "lead", answer_by=self.now)
         )
         first, second = [self.bury(lease) for lease in await self.take(store, "lead", limit=2)]
-        await store.settle([first._replace(release=True), second])
+        await settle(store, [first._replace(release=True), second])
         assert [message.id for _, message, _ in await store.read(overdue_requests, self.now, 10)] == ["m2"]
 
     async def test_answers_are_found_by_reply_or_by_conversation_and_type(self, store: Store) -> None:

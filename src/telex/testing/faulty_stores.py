@@ -16,6 +16,7 @@ from telex.ports.store import (
     Store,
     Transaction,
     get_delivery,
+    settle,
     waiting_deliveries,
 )
 
@@ -92,33 +93,53 @@ class _Anything:
 
 
 class _NoReports(FaultyTransaction):
+    def settle(self, settlement: Settlement) -> Any:
+        return self.tx.settle(settlement._replace(reports=()))
+
     def remind(self, *given: Any, reports: Sequence[NewMessage] = ()) -> Any:
         return self.tx.remind(*given)
 
 
-class NoFencing(FaultyStore):
+class _OtherSettlements(FaultyTransaction):
+    def __init__(self, tx: Transaction, store: "FaultySettlements") -> None:
+        super().__init__(tx)
+        self._store = store
+
+    def settle(self, settlement: Settlement) -> SettleResult:
+        result: SettleResult = self.tx.settle(self._store.changed(settlement))
+        return result
+
+
+class FaultySettlements(FaultyStore):
+    """Makes another change than it was given."""
+
+    def faulty(self, tx: Transaction) -> Any:
+        return _OtherSettlements(tx, self)
+
+    def changed(self, settlement: Settlement) -> Settlement:
+        return settlement
+
+
+class NoFencing(FaultySettlements):
     """Accepts an ack of an earlier lease."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle([settlement._replace(fence=None, running_at=None) for settlement in settlements])
+    def changed(self, settlement: Settlement) -> Settlement:
+        return settlement._replace(fence=None, running_at=None)
 
 
-class NoLateAcks(FaultyStore):
+class NoLateAcks(FaultySettlements):
     """Refuses an ack or nack after the lease expired, though no other reader has the message."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle(
-            [one._replace(after_expiry=False, running_at=one.at) if one.after_expiry else one for one in settlements]
-        )
+    def changed(self, settlement: Settlement) -> Settlement:
+        is_late = settlement.after_expiry
+        return settlement._replace(after_expiry=False, running_at=settlement.at) if is_late else settlement
 
 
-class AckAfterNack(FaultyStore):
+class AckAfterNack(FaultySettlements):
     """Accepts an ack from a reader that has nacked the message."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle(
-            [one._replace(run_out_at=float("inf")) if one.kind == "nacked" else one for one in settlements]
-        )
+    def changed(self, settlement: Settlement) -> Settlement:
+        return settlement._replace(run_out_at=float("inf")) if settlement.kind == "nacked" else settlement
 
 
 class NoDedup(FaultyStore):
@@ -135,7 +156,7 @@ class ReadIsAck(FaultyStore):
         leases = await self.inner.lease(request)
         acked: dict[str, Any] = {"becomes": "acked", "at": request.now, "kind": "acked", "agent": request.holder}
         settlements = [Settlement(lease.delivery, "leased", fence=lease.fence, **acked) for lease in leases]
-        await self.inner.settle(settlements)
+        await settle(self.inner, settlements)
         return leases
 
 
@@ -184,30 +205,28 @@ class NoPriorities(LastInFirstOut):
 class NoReports(FaultyStore):
     """Stores no reports of dead letters."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle([settlement._replace(reports=()) for settlement in settlements])
-
     def faulty(self, tx: Transaction) -> Any:
         return _NoReports(tx)
 
 
-class NoAttempts(FaultyStore):
+class NoAttempts(FaultySettlements):
     """Never counts attempts, so that no message becomes a dead letter."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle([settlement._replace(attempts=0) for settlement in settlements])
+    def changed(self, settlement: Settlement) -> Settlement:
+        return settlement._replace(attempts=0)
+
+
+class _NoAcks(FaultyTransaction):
+    def settle(self, settlement: Settlement) -> SettleResult:
+        is_ack = settlement.kind == "acked"
+        return SettleResult(True, get_delivery(self.tx, settlement.delivery)) if is_ack else self.tx.settle(settlement)
 
 
 class AckForgotten(FaultyStore):
     """Reports an ack as done without storing it."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return [
-            SettleResult(True, await self.inner.read(get_delivery, settlement.delivery))
-            if settlement.kind == "acked"
-            else (await self.inner.settle([settlement]))[0]
-            for settlement in settlements
-        ]
+    def faulty(self, tx: Transaction) -> Any:
+        return _NoAcks(tx)
 
 
 class OtherBytes(FaultyStore):
@@ -229,12 +248,13 @@ class TwoHands(FaultyStore):
             for delivery, _ in await self.inner.read(waiting_deliveries, request.inboxes, 100)
             if delivery.state == "leased"
         ]
-        await self.inner.settle(
+        await settle(
+            self.inner,
             [
                 Settlement(delivery.seq, "leased", "stored", request.now, "lease-expired", due_at=request.now)
                 for delivery in held
                 if delivery.holder != request.holder
-            ]
+            ],
         )
         return await self.inner.lease(request)
 

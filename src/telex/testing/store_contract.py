@@ -32,6 +32,8 @@ from telex.ports.store import (
     PendingRequest,
     Reads,
     RequestQuery,
+    Settlement,
+    SettleResult,
     Store,
     Transaction,
     changes_since,
@@ -40,6 +42,7 @@ from telex.ports.store import (
     events_with_messages,
     find_messages,
     find_thread,
+    get_delivery,
     get_message,
     held_messages,
     last_event,
@@ -47,6 +50,7 @@ from telex.ports.store import (
     next_deadline,
     overdue_requests,
     roster_changed_since,
+    settle,
     topic_messages,
     waiting_deliveries,
 )
@@ -192,7 +196,8 @@ class TransactionPromises(ContractBase):
     # --- what these tests write --------------------------------------------------------------------------------------
 
     async def prepare(self, store: Store) -> int:
-        """Store two requests with one deadline, a topic with a snapshot, and a member. The first request's number."""
+        """Store two requests with one deadline, a topic with a snapshot and a leased message, and a member. The first
+        request's number."""
         [request, _, work] = await self.keep(
             store,
             self.entry("request", "lead", correlation="T1", answer_by=self.now + 5.0),
@@ -206,6 +211,7 @@ class TransactionPromises(ContractBase):
             tx.keep_snapshot("plan:1", work, "[]")
 
         await store.transaction(decide)
+        self.held = await self.take_one(store, "qa")
         return request
 
     def writes(self, request: int) -> dict[str, Decide[object]]:
@@ -230,12 +236,15 @@ class TransactionPromises(ContractBase):
             "first snapshot": lambda tx: tx.keep_snapshot("plan:2", request, "[2]"),
             "reminder": lambda tx: tx.remind(pending, now, now + 9.0, ("qa",), "{}", reports=(report,)),
             "expiry": lambda tx: tx.remind(pending, now, None, (), "{}", reports=(report,)),
+            "ack": lambda tx: tx.settle(self.ack(self.held)),
+            "dead letter": lambda tx: tx.settle(self.bury(self.held, report)),
             "look for room": lambda tx: tx.full_inbox(("lead", "qa"), 5),
         }
 
     def write_all(self, request: int) -> Decide[object]:
-        """One decision with all of these writes but the expiry of the request that is answered."""
-        writes = [write for name, write in self.writes(request).items() if name not in ("expiry", "reminder")]
+        """One decision with all of these writes but those that exclude another one of them."""
+        excluded = ("expiry", "reminder", "dead letter")
+        writes = [write for name, write in self.writes(request).items() if name not in excluded]
         return lambda tx: [write(tx) for write in writes]
 
     # --- a decision that raises --------------------------------------------------------------------------------------
@@ -395,8 +404,41 @@ class TransactionPromises(ContractBase):
             return [message.id for message in held_messages(tx, "kim")]
 
         assert await store.transaction(held) == ["a"]
-        await store.settle([self.ack(lease)])
+        await settle(store, [self.ack(lease)])
         assert await store.transaction(held) == []
+
+    async def test_a_decision_settles_a_lease_together_with_what_it_stores(self, store: Store) -> None:
+        """Both or neither; and it may settle a delivery that it has just stored."""
+        await self.prepare(store)
+        held = self.held
+
+        def decide(tx: Transaction) -> tuple[int, list[bool], SettleResult]:
+            seq = tx.append(self.entry("answer", "lead"))
+            settled = [tx.settle(self.ack(held)).done for _ in range(2)]
+            [new] = deliveries_of(tx, tx.append(self.entry("new", "qa")))
+            withdrawn = Settlement(new.seq, "stored", "withdrawn", self.now, "withdrawn")
+            return seq, settled, tx.settle(withdrawn)
+
+        before = await contents(store)
+        await submit_together(store, rejecting(decide))
+        assert await contents(store) == before
+        seq, settled, withdrawn = await store.transaction(decide)
+        assert (settled, withdrawn.done) == ([True, False], True)
+        assert withdrawn.now == await store.read(get_delivery, withdrawn.now.seq if withdrawn.now else 0)
+        assert await self.kinds(store, held.message.seq) == ["accepted", "leased", "acked"]
+        assert (await self.only_delivery(store, seq)).state == "stored"
+
+    async def test_a_decision_settles_a_delivery_that_it_has_not_read(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("before", "lead"))
+        number = (await self.only_delivery(store, seq)).seq
+        first = await tried(store, lambda tx: deliveries_of(tx, tx.append(self.entry("new", "qa")))[0].seq)
+
+        def decide(tx: Transaction) -> list[bool]:
+            tx.append(self.entry("new", "qa"))
+            gone = Settlement(first, "stored", "withdrawn", self.now, "withdrawn")
+            return [tx.settle(gone._replace(delivery=seq)).done for seq in (first, number, number + 999_999)]
+
+        assert await store.transaction(decide) == [True, True, False]
 
     async def test_a_decision_reads_which_topics_and_whether_members_have_changed(self, store: Store) -> None:
         request = await self.prepare(store)
@@ -477,7 +519,7 @@ class TransactionPromises(ContractBase):
         [lease] = await self.take(store, "lead")
         between = await store.read(last_event)
         report = self.report("report", "qa")._replace(work_change=WorkChange(("plan:1",)))
-        await store.settle([self.bury(lease, report)])
+        await settle(store, [self.bury(lease, report)])
         after = await store.read(last_event)
         assert cache.commits == [(before, between, 0), (between, after, 1)]
 

@@ -1,18 +1,21 @@
-"""Work rules of shutdowns, the progress of a shutdown per agent, and the report that dissolves a team.
+"""Work rules of shutdowns, the progress of a shutdown per agent, an agent's agreement, and the report that dissolves a
+team.
 
 One topic has every request to stop and every answer. An agent that agrees is stopped by that message (`parts`), in the
 same transaction. The roster may be older than the work state, which decides who has agreed.
 """
 
 import json
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from telex.delivery.routing import inboxes_of
 from telex.delivery.validator_cache import STATUS
 from telex.dialects.registry import PLAIN
+from telex.dialects.schema import Dialect
+from telex.dialects.write import write
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.message import Event, NewMessage, WorkChange
+from telex.model.message import Event, NewMessage, StoredMessage, WorkChange
 from telex.model.roster import HUMAN, TELEX, Member, Roster
 from telex.model.text import LATEST_MAX, digest_of, nearest
 from telex.model.work import (
@@ -24,8 +27,8 @@ from telex.model.work import (
     ShutdownRequest,
     ShutdownState,
 )
-from telex.work.reducer import Fold, RuleContext, WorkRules, WorkState
-from telex.work.view import WorkMessage, id_reused
+from telex.work.reducer import Fold, HeaderFields, RuleContext, WorkRules, WorkState, compose
+from telex.work.view import WorkMessage, id_reused, parse_tree
 
 
 def _topics(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
@@ -125,6 +128,21 @@ def parts(message: WorkMessage, topics: WorkState, context: RuleContext) -> tupl
     if message.get("approved") is not True or member is None:
         return ()
     return (member._replace(stopped_at=context.now),)
+
+
+def agreement(request: StoredMessage, role: str, dialects: Mapping[str, Dialect], header: HeaderFields) -> bytes | None:
+    """The answer of an agent that shuts down as asked. None: the message asks for no shutdown."""
+    dialect = dialects.get(request.dialect or "")
+    asked = dialect.types.get(request.type or "") if dialect is not None else None
+    if dialect is None or asked is None or asked.semantics.action != "stop":
+        return None
+    answer = next((type_ for type_ in dialect.types.values() if type_.semantics.action == "stopped"), None)
+    if answer is None:
+        return None
+    header = header if dialect.addresses == "names" else header._replace(sender=role)
+    fields = {"request": request.id, "approved": True, "status": "complete", "pending": ""}
+    tree = compose(dialect, answer, fields, header, like=parse_tree(request.raw, dialect, asked))
+    return write(dialect, tree).encode("utf-8", "surrogatepass")
 
 
 RULES: dict[str, WorkRules] = {"stop": WorkRules(_topics, _check_call), "stopped": WorkRules(_topics, _check_answer)}

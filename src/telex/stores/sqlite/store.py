@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from telex.errors import StoreError, StoreFull
 from telex.model.message import LeasedMessage
-from telex.ports.store import Cache, Completed, LeaseRequest, Reads, Settlement, SettleResult, Transaction
+from telex.ports.store import Cache, Completed, LeaseRequest, Reads, Transaction
 from telex.stores.disk import make_folder
 from telex.stores.sqlite.caches import InboxQuota, RecentIds
 from telex.stores.sqlite.connection import SqliteConnection
@@ -148,15 +148,6 @@ class SqliteStore:
     def _anything_due(self, inboxes: Sequence[str], now: float) -> bool:
         sql = "SELECT 1 FROM deliveries WHERE state = 0 AND inbox = ? AND due_at <= ? LIMIT 1"
         return any(self._file.rows(sql, (inbox, now)) for inbox in inboxes)
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        durable = not settlements or any(settlement.kind != "extended" for settlement in settlements)
-
-        def work(tx: SqliteTransaction) -> list[SettleResult]:
-            return [tx.settle(settlement) for settlement in settlements]
-
-        settled: list[SettleResult] = await self._submit(WriteJob(work, durable, may_use_reserve=True))
-        return settled
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int

@@ -341,6 +341,9 @@ class SqliteTransaction(SqliteReads):
     def settle(self, settlement: Settlement) -> SettleResult:
         row = self.file.row(_ONE, (settlement.delivery,))
         if row is None:
+            self.flush()  # it may have been stored in this transaction
+            row = self.file.row(_ONE, (settlement.delivery,))
+        if row is None:
             return SettleResult(False, None)
         delivery = delivery_of(row)
         if not settlement.holds_for(delivery):

@@ -2,14 +2,15 @@
 
 import os
 import sys
+import time
 import uuid
 from typing import Any
 
 import click
 
+from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
 from telex.dialects.write import draft, field_named, is_blank, value_from_text
-from telex.messages import now_text
 from telex.model.finding import Finding, refusals
 from telex.surfaces.cli.check import answer_of, role_of, sized, team_policy, with_dialects
 from telex.surfaces.cli.files import STDIN, files_in, pieces
@@ -119,7 +120,9 @@ def new_command(type_name: str, given: tuple[str, ...], dialect: str | None, rol
     """
     spoken, type_ = find_type(type_name, dialect)
     values = dict(_value(word, spoken, type_) for word in given)
-    tree = _without_blank_names(draft(spoken, type_, values, now=now_text(), new_id=str(uuid.uuid4()), role=role))
+    tree = _without_blank_names(
+        draft(spoken, type_, values, now=format_timestamp(time.time()), new_id=str(uuid.uuid4()), role=role)
+    )
     body = "\n".join(f"## {name}\n" for name in type_.sections) if spoken.form == "front-matter" else None
     findings = _remaining_findings(spoken, tree, body, role)
     if as_json:

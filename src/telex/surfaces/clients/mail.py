@@ -10,7 +10,7 @@ from telex.model.message import Delivery, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE, Member
 from telex.model.text import shown
-from telex.ports.store import DeliveryQuery, Reads, events_of, with_messages
+from telex.ports.store import DeliveryQuery, Reads, events_of, settle, with_messages
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.clients.answers import shell_word
 from telex.surfaces.clients.json_text import parse
@@ -64,7 +64,7 @@ class Mail:
         if not due:
             return held
         until = now + RENEW_SECONDS
-        run_sync(self._store.settle([lifecycle.extended(one.seq, one.fence, agent, now, until) for one in due]))
+        run_sync(settle(self._store, [lifecycle.extended(one.seq, one.fence, agent, now, until) for one in due]))
         return self.leases_of(agent)
 
     def _leased_at(self, delivery: Delivery) -> float:
@@ -75,7 +75,7 @@ class Mail:
         """Return the leased messages of this agent to their inboxes. Their number."""
         held = self.leases_of(agent).deliveries
         if held:
-            run_sync(self._store.settle([lifecycle.returned(one, now, "its session has ended") for one in held]))
+            run_sync(settle(self._store, [lifecycle.returned(one, now, "its session has ended") for one in held]))
         return len(held)
 
 

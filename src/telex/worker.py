@@ -1,0 +1,195 @@
+"""Worker: an agent whose messages are processed by functions of a Python program.
+
+    worker = telex.Worker("w1", role="dev")
+
+    @worker.handles(TaskAssignment, concurrency=4)
+    async def build(task: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+        return StatusUpdate(task_id=task.payload.task_id, status="COMPLETED", details=await do(task))
+
+    worker.run()
+
+Delivery is at least once: a handler whose process is killed is called again, by this worker or another one of its role.
+What it returns is sent exactly once, because reply and ack are one transaction.
+"""
+
+import asyncio
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from telex.agent import Message
+from telex.clock import LoopClock
+from telex.connection import connect
+from telex.errors import InvalidValue
+from telex.handlers import LOG, Handler, HandlerTable, Middleware
+from telex.model.roster import AT
+from telex.ports.bus import Bus
+from telex.ports.environment import Clock
+from telex.worker_run import WorkerRun
+
+if TYPE_CHECKING:
+    from telex.config import Settings
+    from telex.messages import TypedMessage
+
+DRAIN_SECONDS = 30.0
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Worker:
+    """An agent whose messages are processed by handlers.
+
+    A handler takes the message's body, or the body and a `Context`. Async handlers run on the event loop, others in
+    threads. What a handler does decides what happens to the message:
+
+    - it returns None: the message is acked;
+    - it returns a message (typed, dict or text): the reply is sent and the message acked, in one transaction;
+    - it returns a list of messages: they are sent in this order, and the last one acks;
+    - it raises `Reject(reason)`: dead letter, and the sender is notified;
+    - it raises `Retry(delay)`: it is called again after `delay` seconds;
+    - it raises anything else: the message is nacked with the exception's text, retried with backoff, and becomes a
+      dead letter after the last attempt.
+
+    A lease is extended while its handler runs. If it is lost all the same, the handler is cancelled and its result
+    dropped. A request to shut down is answered when all handlers have ended, and ends the worker. While the store or
+    hub fails, the worker tries again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        role: str | None = None,
+        where: str | os.PathLike[str] | None = None,
+        settings: "Settings | None" = None,
+        token: str | None = None,
+        lease_seconds: float | None = None,
+        reads: Sequence[str] = (),
+    ) -> None:
+        """`where`, `settings` and `token` are those of `telex.connect`. `role` is needed to join the team. `reads`: the
+        dialects that the handlers take; messages in others are translated. `lease_seconds`: how long after a crash the
+        message is delivered again; the default is the team's."""
+        self.name, self.role, self.where = name, role, where
+        self._settings, self._token, self._lease_seconds, self._reads = settings, token, lease_seconds, tuple(reads)
+        self._table = HandlerTable()
+        self.current_run: WorkerRun | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __repr__(self) -> str:
+        return f"<Worker {self.name}>"
+
+    # --- handlers ----------------------------------------------------------------------------------------------------
+
+    def handles(self, type: "type[TypedMessage] | str", *, concurrency: int = 1) -> Callable[[Function], Function]:
+        """Decorator of a handler for a message class of `telex.messages`, or for the name of a type in any dialect.
+        `concurrency`: how many of its messages are processed at a time."""
+
+        def register(function: Function) -> Function:
+            if isinstance(type, str):
+                handler = _handler(function, _body, concurrency)._replace(type=type)
+            else:
+                handler = _handler(function, type.from_message, concurrency)
+                handler = handler._replace(type=type.TYPE, dialect=type.DIALECT.partition(AT)[0])
+            self._table = self._table._replace(handlers=(*self._table.handlers, handler))
+            return function
+
+        return register
+
+    def otherwise(self, function: Function) -> Function:
+        """Decorator of the handler for messages of other types. It takes the `telex.Message`, not its body. Without
+        one, such a message is nacked; a report of the bus itself is logged."""
+        self._table = self._table._replace(otherwise=_handler(function, lambda message: message, 1))
+        return function
+
+    def middleware(self, function: Function) -> Function:
+        """Decorator of a function around every handler: `async def timed(message, ctx, call_next)`. It returns what
+        `await call_next()` returns, or something else. The first one is the outermost."""
+        around: Middleware = function
+        self._table = self._table._replace(middleware=(*self._table.middleware, around))
+        return function
+
+    # --- run ---------------------------------------------------------------------------------------------------------
+
+    def run(self, where: str | os.PathLike[str] | None = None, *, drain_seconds: float = DRAIN_SECONDS) -> None:
+        """Process messages until SIGTERM or SIGINT, `stop`, or a request to shut down. Then nothing more is received,
+        and handlers have `drain_seconds` to end; messages of those that have not are delivered to another worker. A
+        second signal ends the wait."""
+        self.where = self.where if where is None else where
+        asyncio.run(self._run_until_signal(drain_seconds))
+
+    async def serve(
+        self, bus: Bus | None = None, *, drain_seconds: float = DRAIN_SECONDS, clock: Clock | None = None
+    ) -> None:
+        """The same as `run` for a program with its own event loop and signals, over a bus that is open already or over
+        its own.
+
+        Raises:
+            NotAMember: the team does not admit the worker.
+            StoreUnavailable: there is no store at `where`.
+        """
+        if bus is not None:
+            await self._serve(bus, drain_seconds, clock or LoopClock())
+            return
+        async with connect(self.where, settings=self._settings, token=self._token) as opened:
+            await self._serve(_traced(opened), drain_seconds, clock or LoopClock())
+
+    def stop(self) -> None:
+        """Stop as for SIGTERM. From any thread."""
+        if self.current_run is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self.current_run.stop)
+
+    async def _run_until_signal(self, drain_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with suppress(NotImplementedError, ValueError):  # not on Windows, nor in a thread
+                loop.add_signal_handler(number, self._handle_signal)
+        await self.serve(drain_seconds=drain_seconds)
+
+    def _handle_signal(self) -> None:
+        if self.current_run is None:
+            raise SystemExit(0)
+        if self.current_run.is_stopping:
+            self.current_run.stop_now()
+        self.current_run.stop()
+
+    async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock) -> None:
+        if self.current_run is not None:
+            raise InvalidValue(f"{self.name} is running already: make a second Worker.")
+        agent = bus.agent(self.name, role=self.role)
+        agent.role = (await agent.join(self._reads)).role
+        self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
+        self._loop = asyncio.get_running_loop()
+        LOG.info("%s (%s) has started", self.name, agent.role)
+        try:
+            await self.current_run.serve(drain_seconds)
+        finally:
+            self.current_run = self._loop = None
+            LOG.info("%s has stopped", self.name)
+
+
+def _body(message: Message) -> Any:
+    return message.body
+
+
+def _handler(function: Callable[..., Any], argument: Callable[[Message], Any], concurrency: int) -> Handler:
+    if concurrency < 1:
+        raise InvalidValue(f"give concurrency a number from 1, not {concurrency!r}.")
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = [one for one in inspect.signature(function).parameters.values() if one.kind in kinds]
+    if not 1 <= len(taken) <= 2:
+        raise TypeError(f"{getattr(function, '__name__', function)} must take a message, or a message and a context")
+    is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
+    return Handler(function, argument, concurrency, with_context=len(taken) > 1, is_async=is_async)
+
+
+def _traced(bus: Bus) -> Bus:
+    """The bus with spans, if the program has set up OpenTelemetry."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None or not hasattr(trace.get_tracer_provider(), "add_span_processor"):
+        return bus
+    from telex.telemetry import traced
+
+    return traced(bus)
