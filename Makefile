@@ -20,6 +20,7 @@ CONFORMANCE_READY := .cache/conformance/conformance-$(CONFORMANCE)
 COMPILED := $(VENV)/compiled
 EXAMPLES := .cache/examples
 EXAMPLES_READY := $(EXAMPLES)/ready
+SNIPPETS := $(EXAMPLES)/snippets
 PYRIGHT_READY := .cache/pyright/pyright-$(PYRIGHT)
 
 pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS)) --dist worksteal) $(PYTEST_ARGS)
@@ -102,8 +103,9 @@ bench: $(READY) ## measure Telex beside its floors and peers
 
 # Frameworks are installed into an environment of their own: no test and no user of Telex needs them.
 examples: $(EXAMPLES_READY) $(PYRIGHT_READY) ## types and tests of the examples, each with its framework's stub model
-	$(call part,types of the examples)
-	@cd examples && ../$(EXAMPLES)/bin/mypy
+	$(call part,types of the examples and of the Python in the documentation)
+	@$(EXAMPLES)/bin/python examples/snippets.py $(SNIPPETS)
+	@cd examples && ../$(EXAMPLES)/bin/mypy && ../$(EXAMPLES)/bin/mypy ../$(SNIPPETS)
 	@test ! -e $(PYRIGHT_READY) || .cache/pyright/node_modules/.bin/pyright -p examples --pythonpath $(EXAMPLES)/bin/python
 	$(call part,examples)
 	@cd examples && ../$(EXAMPLES)/bin/python -m pytest -q $(PYTEST_ARGS)

@@ -16,7 +16,7 @@ worker = telex.Worker("reviewer")
 model: BaseChatModel = FakeListChatModel(responses=["The token is stored in plain text.", "REJECTED"])
 
 
-class Review(TypedDict, total=False):
+class Review(TypedDict):
     """The state of the graph."""
 
     question: str
@@ -24,11 +24,11 @@ class Review(TypedDict, total=False):
     decision: str
 
 
-def inspect(state: Review) -> Review:
+def inspect(state: Review) -> dict[str, str]:
     return {"findings": model.invoke(f"List what is wrong with this approach: {state['question']}").text}
 
 
-def decide(state: Review) -> Review:
+def decide(state: Review) -> dict[str, str]:
     return {"decision": model.invoke(f"Answer APPROVED or REJECTED. Findings: {state['findings']}").text}
 
 
@@ -45,9 +45,12 @@ review = graph.compile()
 def validate(request: ValidationRequest) -> ValidationResponse:
     """A handler that is not async runs in a thread; the lease is extended while it runs."""
     question = request.payload.details.approach or request.payload.subject
-    state = review.invoke({"question": question})
-    decision = "APPROVED" if state["decision"].strip() == "APPROVED" else "REJECTED"
-    return ValidationResponse(task_id=request.payload.task_id, decision=decision, reasons=[state["findings"]])
+    state = review.invoke({"question": question, "findings": "", "decision": ""})
+    return ValidationResponse(
+        task_id=request.payload.task_id,
+        decision="APPROVED" if state["decision"].strip() == "APPROVED" else "REJECTED",
+        reasons=[state["findings"]],
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-import httpx
+import httpx2
 import openai
 import openai_agents_worker
 import pytest
@@ -15,7 +15,7 @@ QUERY = DocQuery(query_type="SEARCH", topic="Password reset", keywords=["mail"])
 SEARCH = call("search", '{"word": "mail"}')
 ANSWER = say('{"response": [{"path": "auth.md", "relevance": 90}, {"path": "invented.md", "relevance": 80}]}')
 RATE_LIMIT = openai.RateLimitError(
-    "too many requests", response=httpx.Response(429, request=httpx.Request("POST", "https://model.test")), body=None
+    "too many requests", response=httpx2.Response(429, request=httpx2.Request("POST", "https://model.test")), body=None
 )
 
 
@@ -54,4 +54,4 @@ async def test_a_model_that_does_not_finish_makes_a_dead_letter(monkeypatch: pyt
         team.worker(openai_agents_worker.worker)
         await team.agent("lead").send(QUERY, to="librarian")
         await team.settle()
-        assert len(await team.dead_letters()) == 1
+        assert len(team.dead_letters()) == 1

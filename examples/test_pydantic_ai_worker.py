@@ -37,4 +37,4 @@ async def test_a_model_that_fails_is_retried_and_then_a_dead_letter() -> None:
         with developer.override(model=TestModel(custom_output_args={"status": "DONE"})):
             await team.agent("lead").send(TASK, to="developer")
             await team.settle()
-        assert len(await team.dead_letters()) == 1
+        assert len(team.dead_letters()) == 1

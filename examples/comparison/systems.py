@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import nats
+import nats.errors
 from nats_server import nats_server
 
 import telex
