@@ -52,20 +52,25 @@ class WorkerRun:
         self._replies = PendingReplies(clock)
         self._jobs: dict[asyncio.Task[None], Lease] = {}
         self._job_ended = asyncio.Event()
-        self._running = 0  # calls of handlers
+        self._running = self._pauses = 0  # calls of handlers; waits for the next try of a call
         self._receiving: asyncio.Future[list[Lease]] | None = None
         self.is_stopping = False
         self._is_paused = False  # while a request to shut down is answered
         self._failure: BaseException | None = None
 
     @property
-    def is_busy(self) -> bool:
-        """Whether a handler runs that does not wait for a reply."""
-        return self._running > len(self._replies)
+    def busy_handlers(self) -> int:
+        """How many calls of handlers do not wait for a reply."""
+        return max(0, self._running - len(self._replies))
 
     @property
     def is_receiving(self) -> bool:
-        return self._receiving is not None
+        return self._receiving is not None and not self.is_pausing
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether a call waits for its next try, since the store fails."""
+        return self._pauses > 0
 
     async def serve(self, drain_seconds: float) -> None:
         """Process messages until `stop`, then finish what runs within `drain_seconds`."""
@@ -123,7 +128,11 @@ class WorkerRun:
                 raise
             except StoreError as error:
                 LOG.warning("%s: %s; next try in %.1f s", self._agent.name, error, pause)
-                await self._clock.sleep(pause * (0.5 + random() / 2))
+                self._pauses += 1
+                try:
+                    await self._clock.sleep(pause * (0.5 + random() / 2))
+                finally:
+                    self._pauses -= 1
                 pause = min(pause * 2, PAUSE_SECONDS_MAX)
 
     # --- one message -------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@
         assert [message.type for message in team.sent] == ["TASK_ASSIGNMENT", "STATUS_UPDATE"]
 
 Leases, backoff and deadlines use the team's clock, which only `settle` and `advance` move: no test waits for them. The
-handlers themselves run in real time, and the clock does not move meanwhile.
+handlers themselves run in real time, and the clock does not move meanwhile; a handler that has to take long in the test
+calls `team.sleep`.
 """
 
 import asyncio
@@ -100,6 +101,7 @@ class Team:
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
         self._workers: dict[Worker, asyncio.Task[None]] = {}
+        self._sleeps: list[float] = []  # ends of the sleeps of handlers
 
     async def __aenter__(self) -> "Team":
         settings, self.clock = self._settings, TeamClock()
@@ -161,6 +163,15 @@ class Team:
 
     # --- time --------------------------------------------------------------------------------------------------------
 
+    async def sleep(self, seconds: float) -> None:
+        """Wait in virtual time, in a handler."""
+        end = self.clock.now() + seconds
+        self._sleeps.append(end)
+        try:
+            await self.clock.sleep(seconds)
+        finally:
+            self._sleeps.remove(end)
+
     async def settle(self, *, seconds_max: float = 3_600.0) -> None:
         """Run the workers until no message waits for one of them and no handler runs. The clock is moved over backoffs,
         leases and timeouts of requests on the way, by `seconds_max` at most.
@@ -204,25 +215,26 @@ class Team:
 
     def _is_busy(self) -> bool:
         """Whether a handler runs, or a worker is about to receive a message that is due."""
+        handlers = -len(self._sleeps)
         for worker, task in self._workers.items():
             run = worker.current_run
             if task.done():
                 continue
-            if run is None or run.is_busy:
+            if run is None or (run.is_receiving and self._due_times(worker, ("stored",), self.clock.now())):
                 return True
-            if run.is_receiving and self._due_times(worker, ("stored",), self.clock.now()):
-                return True
-        return False
+            handlers += run.busy_handlers
+        return handlers > 0
 
     def _next_moment(self) -> float | None:
         """When the next thing is due for which a worker waits. None: none waits."""
-        moments = list(self._observed.deadlines)
+        moments, next_end = [*self._observed.deadlines, *self._sleeps], self.clock.next_end() or float("inf")
         for worker, task in self._workers.items():
             if not task.done():
                 moments += self._due_times(worker, ("stored", "leased"))
+                if worker.current_run is not None and worker.current_run.is_pausing:
+                    moments.append(next_end)
         later = [moment for moment in moments if moment > self.clock.now()]
-        ends = [end for end in (self.clock.next_end(),) if end is not None]
-        return min([*later, *ends]) if later else None
+        return min(*later, next_end) if later else None
 
     def _due_times(self, worker: Worker, states: Any, until: float = float("inf")) -> list[float]:
         """Due times of the messages for this worker."""

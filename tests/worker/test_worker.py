@@ -1,0 +1,430 @@
+"""Workers: what a handler returns or raises decides what happens to its message."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+import telex
+from telex.messages.build_flow import DocQuery, DocResponse, StatusUpdate, TaskAssignment
+from telex.messages.vbw_handoff import DevProgress
+from telex.testing import Team
+from tests.proofs import proves
+from tests.worker.worker_kit import done, kinds, play, task, types
+
+
+def worker_of(function: Any, **options: Any) -> telex.Worker:
+    worker = telex.Worker("w1", role="dev")
+    worker.handles(TaskAssignment, **options)(function)
+    return worker
+
+
+async def assign(team: Team, worker: telex.Worker, *ids: str, seconds_max: float = 3600.0) -> None:
+    """Send tasks to the worker and let it work."""
+    team.worker(worker)
+    lead = team.agent("lead", role="lead")
+    await team.settle()
+    for id_ in ids or ("T1",):
+        await lead.send(task(id_), to="w1", id=f"task-{id_}")
+    await team.settle(seconds_max=seconds_max)
+
+
+# --- results ---------------------------------------------------------------------------------------------------------
+
+
+@proves("worker/reply")
+def test_a_returned_message_is_the_reply_and_acks_in_the_same_commit() -> None:
+    async def scene(team: Team) -> None:
+        await assign(team, worker_of(lambda assignment: done(assignment)))
+        _, reply = team.sent
+        assert (reply.sender, reply.to, reply.type) == ("w1", "lead", "STATUS_UPDATE")
+        assert (reply.reply_to, reply.correlation, reply.id) == ("task-T1", "T1", "task-T1.reply")
+        assert reply.body == StatusUpdate.from_message(reply)
+        assert reply.body.from_ == "w1"
+        events = [event.kind async for event, _ in team.bus.events()]
+        assert events[-2:] == ["accepted", "acked"]
+
+    play(scene)
+
+
+@proves("worker/none")
+def test_a_handler_that_returns_nothing_acks() -> None:
+    async def scene(team: Team) -> None:
+        seen: list[TaskAssignment] = []
+        await assign(team, worker_of(seen.append))
+        assert [one.payload.task_id for one in seen] == ["T1"]
+        assert types(team) == ["TASK_ASSIGNMENT"]
+        assert (await kinds(team, "task-T1"))[-1] == "acked"
+
+    play(scene)
+
+
+@proves("worker/list")
+def test_a_list_is_several_replies_and_an_earlier_attempt_is_not_sent_again() -> None:
+    async def scene(team: Team) -> None:
+        attempts: list[int] = []
+
+        def report(assignment: TaskAssignment, ctx: telex.Context) -> list[Any]:
+            attempts.append(ctx.attempt)
+            wrong = {"type": "STATUS_UPDATE"} if ctx.attempt == 1 else done(assignment)
+            return [f"attempt {ctx.attempt}", wrong]
+
+        await assign(team, worker_of(report))
+        assert attempts == [1, 2]
+        replies = [message for message in team.sent if message.sender == "w1"]
+        assert [message.id for message in replies] == ["task-T1.reply.1", "task-T1.reply.2"]
+        assert replies[0].text == "attempt 1"
+        assert (await kinds(team, "task-T1"))[-1] == "acked"
+
+    play(scene)
+
+
+@proves("worker/exception")
+def test_an_exception_is_a_nack_with_its_text_and_ends_as_a_dead_letter() -> None:
+    async def scene(team: Team) -> None:
+        def fail(_: TaskAssignment) -> None:
+            raise ValueError("no such table")
+
+        await assign(team, worker_of(fail))
+        [dead] = team.dead_letters()
+        assert dead.id == "task-T1"
+        assert (await kinds(team, "task-T1")).count("nacked") == 2
+        [report] = [message for message in team.sent if message.sender == "telex"]
+        assert report.to == "lead"
+        assert "ValueError: no such table" in report.text
+
+    play(scene)
+
+
+@proves("worker/exception")
+@pytest.mark.parametrize("result", [7, {"type": "STATUS_UPDATE"}], ids=["no message", "an invalid message"])
+def test_a_result_that_cannot_be_sent_is_a_nack(result: Any) -> None:
+    async def scene(team: Team) -> None:
+        await assign(team, worker_of(lambda _: result))
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
+
+    play(scene)
+
+
+@proves("worker/reject")
+def test_reject_is_a_dead_letter_at_the_first_attempt() -> None:
+    async def scene(team: Team) -> None:
+        def reject(_: TaskAssignment) -> None:
+            raise telex.Reject("there is no such project")
+
+        began = team.clock.now()
+        await assign(team, worker_of(reject))
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
+        assert (await kinds(team, "task-T1")).count("leased") == 1
+        assert "there is no such project" in team.sent[-1].text
+        assert team.clock.now() == began
+
+    play(scene)
+
+
+@proves("worker/retry")
+def test_retry_calls_the_handler_again_after_its_delay() -> None:
+    async def scene(team: Team) -> None:
+        at: list[float] = []
+
+        def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            at.append(team.clock.now())
+            if ctx.attempt == 1:
+                raise telex.Retry(90)
+            return done(assignment)
+
+        await assign(team, worker_of(build))
+        assert at[1] - at[0] == 90
+        assert types(team) == ["TASK_ASSIGNMENT", "STATUS_UPDATE"]
+
+    play(scene)
+
+
+# --- dispatch --------------------------------------------------------------------------------------------------------
+
+
+@proves("worker/dispatch")
+def test_handlers_are_chosen_by_class_or_name_and_otherwise_gets_the_rest() -> None:
+    async def scene(team: Team) -> None:
+        worker, calls = telex.Worker("w1", role="dev"), list[Any]()
+
+        @worker.handles(TaskAssignment)
+        async def by_class(body: TaskAssignment) -> None:
+            calls.append(type(body))
+
+        @worker.handles("DOC_QUERY")
+        async def by_name(body: DocQuery, ctx: telex.Context) -> DocResponse:
+            calls.append(ctx.message.type)
+            return DocResponse(found=False, documents=[], recommendation="CREATE_NEW")
+
+        @worker.otherwise
+        async def rest(message: telex.Message, ctx: telex.Context) -> str:
+            calls.append(message.body)
+            return "What do you mean?"
+
+        await assign(team, worker)
+        lead = team.agent("lead")
+        await lead.send(DocQuery(query_type="SEARCH", topic="ports", keywords=["port"]), to="w1")
+        await lead.send("Hello", to="w1")
+        await team.settle()
+        assert calls == [TaskAssignment, "DOC_QUERY", "Hello"]
+
+    play(scene)
+
+
+@proves("worker/dispatch")
+def test_without_a_handler_a_message_is_nacked_and_a_report_of_the_bus_is_acked() -> None:
+    async def scene(team: Team) -> None:
+        await assign(team, telex.Worker("w1", role="dev"))
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
+        assert "no handler for TASK_ASSIGNMENT" in team.sent[-1].text
+        await team.agent("w1").send("To an agent that leaves", to="lead", id="note")
+        await team.agent("lead").leave()
+        await team.settle()
+        report = team.sent[-1]
+        assert (report.sender, report.to) == ("telex", "w1")
+        assert (await kinds(team, report.id))[-1] == "acked"
+
+    play(scene)
+
+
+@proves("worker/translated")
+def test_a_worker_that_reads_one_dialect_gets_messages_of_others_translated() -> None:
+    async def scene(team: Team) -> None:
+        worker, seen = telex.Worker("w1", role="dev", reads=["build-flow"]), list[StatusUpdate]()
+        worker.handles(StatusUpdate)(seen.append)
+        team.worker(worker)
+        await team.settle()
+        progress = DevProgress(task="1-1", plan_id="1-1", commit="abc1234", status="complete", concerns=[])
+        await team.agent("kim", role="dev").send(progress, to="w1")
+        await team.settle()
+        assert [type(body) for body in seen] == [StatusUpdate]
+
+    play(scene)
+
+
+@proves("worker/middleware")
+def test_middleware_runs_around_every_handler_and_may_replace_its_result() -> None:
+    async def scene(team: Team) -> None:
+        worker, calls = worker_of(lambda assignment: done(assignment)), list[str]()
+
+        @worker.middleware
+        async def outer(message: telex.Message, ctx: telex.Context, call_next: Any) -> Any:
+            calls.append(f"outer {message.type}")
+            result = await call_next()
+            calls.append("outer ends")
+            return result
+
+        @worker.middleware
+        async def inner(message: telex.Message, ctx: telex.Context, call_next: Any) -> Any:
+            calls.append("inner")
+            await call_next()
+            return "replaced"
+
+        await assign(team, worker)
+        assert calls == ["outer TASK_ASSIGNMENT", "inner", "outer ends"]
+        assert team.sent[-1].text == "replaced"
+
+    play(scene)
+
+
+@proves("worker/threads")
+def test_a_sync_handler_runs_in_a_thread_and_may_use_the_bus_from_there() -> None:
+    async def scene(team: Team) -> None:
+        threads: list[int] = []
+
+        def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            threads.append(threading.get_ident())
+            ctx.run(ctx.send("I have begun.", to="lead"))
+            return done(assignment)
+
+        await assign(team, worker_of(build))
+        assert threads != [threading.get_ident()]
+        assert [message.correlation for message in team.sent] == ["T1", "T1", "T1"]
+
+    play(scene)
+
+
+@proves("worker/request")
+@pytest.mark.parametrize("concurrency", [1, 3], ids=["the request leases the reply", "the worker leases the reply"])
+def test_a_handler_gets_the_reply_to_its_request(concurrency: int) -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            answer = await ctx.request("Which port?", to="kim", timeout=60.0)
+            return done(assignment, answer.text)
+
+        helper = telex.Worker("kim", role="qa")
+        helper.otherwise(lambda message: "5432")
+        team.worker(helper)
+        await assign(team, worker_of(build, concurrency=concurrency), "T1", "T2")
+        assert [one.body.payload.details for one in team.sent if one.type == "STATUS_UPDATE"] == ["5432", "5432"]
+
+    play(scene)
+
+
+@proves("worker/request")
+def test_a_request_without_a_reply_times_out_in_virtual_time() -> None:
+    async def scene(team: Team) -> None:
+        errors: list[Exception] = []
+
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> None:
+            try:
+                await ctx.request("Which port?", to="kim", timeout=60.0)
+            except telex.RequestTimedOut as error:
+                errors.append(error)
+
+        await team.agent("kim", role="qa").join()
+        began = team.clock.now()
+        await assign(team, worker_of(build))
+        assert len(errors) == 1
+        assert team.clock.now() - began >= 60
+
+    play(scene)
+
+
+# --- leases and concurrency ------------------------------------------------------------------------------------------
+
+
+@proves("worker/concurrency")
+def test_no_more_messages_are_processed_at_a_time_than_the_handler_allows() -> None:
+    async def scene(team: Team) -> None:
+        running, peaks = [0], list[int]()
+
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            running[0] += 1
+            peaks.append(running[0])
+            await asyncio.sleep(0.002)
+            running[0] -= 1
+            return done(assignment)
+
+        await assign(team, worker_of(build, concurrency=3), *(f"T{number}" for number in range(10)))
+        assert max(peaks) == 3
+        assert types(team).count("STATUS_UPDATE") == 10
+
+    play(scene)
+
+
+@proves("worker/heartbeat")
+def test_a_lease_is_extended_while_its_handler_runs() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            await team.sleep(600)
+            return done(assignment)
+
+        await assign(team, worker_of(build))
+        story = await kinds(team, "task-T1")
+        assert story.count("leased") == 1
+        assert story.count("extended") >= 10
+        assert types(team) == ["TASK_ASSIGNMENT", "STATUS_UPDATE"]
+
+    play(scene)
+
+
+@proves("worker/lost-lease")
+def test_a_handler_whose_lease_is_lost_is_cancelled_and_its_result_dropped() -> None:
+    async def scene(team: Team) -> None:
+        ends: list[str] = []
+
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            try:
+                await team.sleep(600)
+            except asyncio.CancelledError:
+                ends.append("cancelled")
+            return done(assignment)
+
+        await assign(team, worker_of(build), seconds_max=0)
+        team.clock.leap(300.0)  # as if the process had been suspended
+        await team.advance(30)
+        assert ends == ["cancelled"]
+        assert "STATUS_UPDATE" not in types(team)
+
+    play(scene)
+
+
+# --- start and end ---------------------------------------------------------------------------------------------------
+
+
+@proves("worker/drain")
+@pytest.mark.parametrize("needs, story", [(5, "acked"), (50, "returned")], ids=["it ends in time", "it does not"])
+def test_a_stopped_worker_lets_handlers_end_and_returns_the_rest_uncounted(needs: int, story: str) -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            await team.sleep(needs)
+            return done(assignment)
+
+        worker = worker_of(build)
+        await assign(team, worker, seconds_max=0)
+        worker.stop()
+        await team.advance(100)
+        assert (await kinds(team, "task-T1"))[-1] == story
+        if story == "returned":
+            [again] = await team.agent("w1").receive()
+            assert again.attempt == 1
+
+    play(scene)
+
+
+@proves("worker/shutdown")
+def test_a_request_to_shut_down_is_answered_when_all_handlers_have_ended() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            await team.sleep(20)
+            return done(assignment)
+
+        worker = worker_of(build, concurrency=2)
+        await assign(team, worker, seconds_max=0)
+        asked = asyncio.ensure_future(team.bus.shut_down(agent="lead", reason="phase_complete", deadline=60.0))
+        await team.advance(30)
+        report = await asked
+        assert report.dissolved
+        assert types(team)[-3:-1] == ["STATUS_UPDATE", "shutdown_response"]
+        assert worker.current_run is None
+
+    play(scene)
+
+
+@proves("worker/reconnect")
+def test_a_worker_tries_again_while_the_store_fails_and_replies_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(team: Team) -> None:
+        failures: list[str] = []
+
+        def failing(name: str) -> None:
+            verb = getattr(team.bus, name)
+
+            async def call(*args: Any, **kwargs: Any) -> Any:
+                if failures.count(name) < 2 and kwargs.get("sender") != "lead":
+                    failures.append(name)
+                    if name == "send":
+                        await verb(*args, **kwargs)  # the answer got lost
+                        raise telex.OutcomeUnknown("the disk does not answer", kwargs.get("id"))
+                    raise telex.StoreUnavailable("the store is locked")
+                return await verb(*args, **kwargs)
+
+            monkeypatch.setattr(team.bus, name, call)
+
+        failing("receive")
+        failing("send")
+        await assign(team, worker_of(lambda assignment: done(assignment)))
+        assert failures == ["receive", "receive", "send", "send"]
+        assert types(team) == ["TASK_ASSIGNMENT", "STATUS_UPDATE"]
+
+    play(scene)
+
+
+@proves("worker/refused-start")
+def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
+    async def scene(team: Team) -> None:
+        team.worker(telex.Worker("w1"))
+        with pytest.raises(telex.NotAMember):
+            await team.settle()
+
+    play(scene)
+
+
+@proves("worker/refused-start")
+def test_a_handler_takes_a_message_or_a_message_and_a_context() -> None:
+    with pytest.raises(TypeError):
+        worker_of(lambda: None)
+    with pytest.raises(telex.InvalidValue):
+        worker_of(lambda _: None, concurrency=0)
