@@ -41,7 +41,7 @@ class Message(StoredMessage):
 
     @cached_property
     def body(self) -> Any:
-        """The message as its typed class, where its dialect is known; else a dict, if it is a JSON object; else text."""
+        """The message as its typed class, if its dialect is known; else a dict, if it is a JSON object; else text."""
         from telex.messages import typed  # makes the classes of a dialect
 
         body = typed(self) if self._dialects is None else typed(self, self._dialects.values())
@@ -162,7 +162,7 @@ class Lease:
 class Agent:
     """A bus bound to one agent. Made by `bus.agent(name)`.
 
-    `role` is needed until the agent has joined the team; its first send or receive joins it.
+    The first send or receive joins the team, under `role`; without one, under the role of that name or as `agent`.
     """
 
     def __init__(self, bus: Bus, name: str, role: str | None = None) -> None:

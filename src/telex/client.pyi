@@ -1,25 +1,31 @@
-# Made by `python -m telex.generate` from `telex.ports.bus.Bus`; a change here is lost.
-from collections.abc import Callable, Iterator, Sequence
+# Made by `python -m telex.generate` from `telex.ports.bus.Bus` and `telex.agent`; a change here is lost.
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from telex.bus.local import LocalBus
+from telex.agent import Agent, Lease, Message
+from telex.dialects.schema import Dialect
 from telex.model.contracts import PathVerdict
-from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
 from telex.model.work import Escalation, ShutdownReport, Stall
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
-from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
+from telex.ports.store import AppendResult, ConversationPage, EVERYTHING, Query
+from telex.validation.check import CheckPolicy
 
 VERBS: dict[str, Any]
 
-def add_verbs(kind: type, make: Callable[[str], Any]) -> None: ...
+def methods_of(kind: type) -> dict[str, Any]: ...
+def add_verbs(kind: type, make: Callable[[str], Any], verbs: Mapping[str, Any] = ...) -> None: ...
 
 class SyncBus:
     _bus: LocalBus
     def __init__(self, bus: Bus) -> None: ...
     @property
     def awaitable(self) -> Bus: ...
+    @property
+    def policy(self) -> CheckPolicy: ...
+    def agent(self, name: str, *, role: str | None = None) -> SyncAgent: ...
     def send(
         self,
         raw: Raw,
@@ -31,12 +37,22 @@ class SyncBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         ack: str | None = None,
+        check: bool = True,
     ) -> Receipt: ...
     def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[LeasedMessage]: ...
     def ack(self, token: str, *, agent: str) -> bool: ...
-    def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery: ...
+    def nack(
+        self,
+        token: str,
+        *,
+        agent: str,
+        reason: str,
+        delay: float | None = None,
+        final: bool = False,
+        counted: bool = True,
+    ) -> Delivery: ...
     def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float: ...
     def request(
         self,
@@ -49,7 +65,7 @@ class SyncBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | LeasedMessage: ...
+    ) -> LeasedMessage: ...
     def read(self, id: str, *, agent: str) -> StoredMessage: ...
     def inbox(
         self, agent: str, *, role: str | None = None, limit: int = 100
@@ -86,11 +102,12 @@ class SyncBus:
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        check: bool = True,
     ) -> Receipt: ...
     def roster(self) -> list[Presence]: ...
     def join(
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding: ...
+    ) -> Member: ...
     def leave(self, name: str) -> int: ...
     def wake(
         self,
@@ -119,3 +136,65 @@ class SyncBus:
     def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]: ...
     def sweep(self) -> int: ...
     def close(self) -> None: ...
+
+class SyncLease:
+    awaitable: Lease
+    original: StoredMessage
+    rendering: Rendering | None
+    token: str
+    attempt: int
+    until: float
+    is_open: bool
+    def __init__(self, lease: Lease) -> None: ...
+    @property
+    def message(self) -> Message: ...
+    def ack(self) -> bool: ...
+    def nack(self, reason: str, delay: float | None = None) -> Delivery: ...
+    def reject(self, reason: str) -> Delivery: ...
+    def release(self, reason: str) -> Delivery: ...
+    def extend(self, seconds: float | None = None) -> float: ...
+    def reply(
+        self,
+        message: Raw,
+        *,
+        ack: bool = True,
+        to: str | None = None,
+        id: str | None = None,
+        correlation: str | None = None,
+        check: bool = True,
+    ) -> Receipt: ...
+
+class SyncAgent:
+    awaitable: Agent
+    name: str
+    role: str | None
+    def __init__(self, agent: Agent) -> None: ...
+    @property
+    def dialects(self) -> dict[str, Dialect]: ...
+    def send(
+        self,
+        message: Raw,
+        *,
+        to: str | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+        correlation: str | None = None,
+        ack: str | None = None,
+        check: bool = True,
+    ) -> Receipt: ...
+    def request(
+        self,
+        message: Raw,
+        *,
+        to: str | None = None,
+        timeout: float | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+        correlation: str | None = None,
+    ) -> Message: ...
+    def receive(self, limit: int = 1, wait: float = 0.0, lease: float | None = None) -> list[SyncLease]: ...
+    def listen(self, *, limit: int = 1, lease: float | None = None) -> Iterator[SyncLease]: ...
+    def inbox(self, limit: int = 100) -> list[Message]: ...
+    def read(self, id: str) -> Message: ...
+    def join(self, dialects: Sequence[str] = ()) -> Member: ...
+    def leave(self) -> int: ...

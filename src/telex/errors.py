@@ -1,6 +1,7 @@
-"""Exceptions for failures of the environment. A message that fails validation is a finding, never one of these.
+"""Exceptions of Telex: what a caller must not overlook.
 
     TelexError
+    ├── Refused                  the message was refused: fix what its findings name, and send it again
     ├── StoreError               the store cannot do what was asked
     │   ├── StoreUnavailable     locked for too long, no permission, missing: retry, or fix the path
     │   ├── StoreFull            the disk is full; nothing was stored
@@ -19,6 +20,11 @@ A class exists where a caller would act differently on catching it. `code` is st
 surface; `say` is one sentence with what to do next.
 """
 
+TYPE_CHECKING = False  # importing typing costs a cold command 3 ms
+if TYPE_CHECKING:
+    from telex.model.finding import Finding
+    from telex.ports.bus import Receipt
+
 
 class TelexError(Exception):
     code = "telex-error"
@@ -26,6 +32,44 @@ class TelexError(Exception):
     def __init__(self, say: str) -> None:
         super().__init__(say)
         self.say = say
+
+
+class Refused(TelexError):
+    """The message was refused, and nothing was delivered. The text lists each refusal as `code path: say`."""
+
+    code = "refused"
+
+    def __init__(self, receipt: "Receipt") -> None:
+        refusals = [finding for finding in receipt.findings if finding.severity == "refusal"]
+        lines = [f"  {finding.code} {finding.path}: {finding.say}" for finding in refusals]
+        super().__init__("\n".join([f"{receipt.type or 'message'} {receipt.id} was refused:", *lines]))
+        self.args = (receipt,)  # so that it can be copied and pickled
+        self.receipt = receipt
+
+    def __str__(self) -> str:
+        return self.say
+
+    @property
+    def findings(self) -> "tuple[Finding, ...]":
+        """What was found, with severity; at least one of them is a refusal."""
+        return self.receipt.findings
+
+    @property
+    def fixed(self) -> str | None:
+        """The message as it would be accepted, if `certain`; else with blanks to fill. None: there is no suggestion."""
+        return self.receipt.fixed
+
+    @property
+    def certain(self) -> bool:
+        """Whether `fixed` can be sent as it is."""
+        return self.receipt.certain
+
+    def explain(self) -> str:
+        """Why each code of the findings occurs and how to fix it, with an example: the text of `telex explain CODE`."""
+        from telex.generate.codes import code_page, explanations
+
+        codes = dict.fromkeys(finding.code for finding in self.findings)
+        return "\n".join(code_page(code) for code in codes if code in explanations())
 
 
 class StoreError(TelexError):
@@ -67,11 +111,16 @@ class _RequestError(TelexError):
 
 
 class NotAMember(TelexError):
-    """`code` is sender-unknown, sender-has-shut-down, role-unknown, role-differs or name-not-allowed."""
+    """The agent is not, or cannot be, on the roster. `code` says why: sender-unknown, sender-has-shut-down,
+    role-unknown, role-differs, name-not-allowed, …; `finding` has the details, where there are any."""
 
-    def __init__(self, say: str, code: str) -> None:
+    def __init__(self, say: str, code: str, finding: "Finding | None" = None) -> None:
         super().__init__(say)
-        self.code = code
+        self.code, self.finding = code, finding
+
+    @classmethod
+    def because(cls, finding: "Finding") -> "NotAMember":
+        return cls(finding.say, finding.code, finding)
 
 
 class LeaseLost(TelexError):

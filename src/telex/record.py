@@ -184,7 +184,7 @@ def log_facts(record: LogRecord) -> dict[str, Any]:
         "timestamp": format_timestamp(record.at),
         "direction": record.direction,
         "agent": record.agent,
-        "message": said(message),
+        "message": content_of(message.raw),
         "processingTime": round(record.processing_ms, 3) if record.processing_ms is not None else None,
         "result": record.result,
         "reason": record.reason,
@@ -196,9 +196,9 @@ def log_facts(record: LogRecord) -> dict[str, Any]:
     }
 
 
-def said(message: StoredMessage) -> Any:
+def content_of(raw: bytes) -> Any:
     """The content of a message: a JSON object, or its text."""
-    text = message.raw.decode("utf-8", "backslashreplace")
+    text = raw.decode("utf-8", "backslashreplace")
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):

@@ -69,7 +69,7 @@ class Worker:
         lease_seconds: float | None = None,
         reads: Sequence[str] = (),
     ) -> None:
-        """`where`, `settings` and `token` are those of `telex.connect`. `role` is needed to join the team. `reads`: the
+        """`where`, `settings` and `token` are those of `telex.connect`. `role`: under which it joins the team. `reads`: the
         dialects that the handlers take; messages in others are translated. `lease_seconds`: how long after a crash the
         message is delivered again; the default is the team's."""
         self.name, self.role, self.where, self.reads = name, role, where, tuple(reads)

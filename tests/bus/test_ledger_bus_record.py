@@ -117,7 +117,7 @@ def test_a_conversation_is_shown_in_every_form_there_is(team: Team, shell: Shell
     team.bus.send(question, sender="fullstack-developer")
     team.taken("cto")
     team.bus.send(answer, sender="cto")
-    ran = shell("trace", "TASK-001", "--as", form)
+    ran = shell("trace", "TASK-001", "--format", form)
     assert ran.code == 0
     for word in ("VALIDATION_REQUEST", "VALIDATION_RESPONSE", "cto", "fullstack-developer"):
         assert word in ran.out

@@ -165,7 +165,7 @@ def test_programs_are_told_where_something_was_lost(told: Team, shell: Shell) ->
     facts = json.loads(shell("receive", "--as", "ada", "--json").out)
     original = facts["translated_from"]
     assert (facts["dialect"], facts["type"]) == ("build-flow", "STATUS_UPDATE")
-    assert json.loads(facts["message"])["type"] == "STATUS_UPDATE"
+    assert facts["message"]["type"] == "STATUS_UPDATE"
     assert (original["dialect"], original["type"]) == ("vbw-typed", "execution_update")
     assert "$.payload.commit" in [*original["lost"], *original["narrowed"]]
     told.say(speech_of("build-flow", "STATUS_UPDATE", "s-1"), to="ada")
@@ -235,7 +235,7 @@ def test_every_story_tells_into_what_it_was_translated_and_for_whom(told: Team, 
     assert "for ada into build-flow STATUS_UPDATE" in shell("events").out
     correlation = told.story("up-1").message.correlation
     for form in ("tree", "sequence", "mermaid", "svg"):
-        drawn = shell("trace", str(correlation), "--as", form).out
+        drawn = shell("trace", str(correlation), "--format", form).out
         assert "execution_update" in drawn
         assert "build-flow STATUS_UPDATE" in drawn, form
 

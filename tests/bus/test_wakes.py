@@ -248,6 +248,12 @@ def test_a_forced_wake_waits_for_nothing(open_team: OpenTeam) -> None:
     assert recorded(team) == ["wake-due", "wake-delivered", "wake-withdrawn", "wake-due", "wake-delivered"]
 
 
+@proves("wake/force")
+def test_a_forced_wake_is_not_for_a_message_that_was_read(team: Team) -> None:
+    team.bus.read(team.note(), agent="lead")
+    assert team.bus.wake("lead", way="keys", force=True, told=1000).stage == "none"
+
+
 @proves("wake/record")
 def test_the_history_of_a_message_has_its_wake(team: Team) -> None:
     team.note("an earlier one")

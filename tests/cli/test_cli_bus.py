@@ -130,6 +130,7 @@ def test_nothing_to_receive_has_an_exit_code_of_its_own_whether_one_waited_or_no
     assert telex("receive", "--as", "lead", "--wait", "0.1") == (4, "", "nothing waits for lead within 100 ms\n")
 
 
+@proves("cli/json-message")
 def test_received_messages_are_one_line_of_json_each(telex: Telex) -> None:
     ids = [sent(telex, BLOCKER | {"task": str(number)}) for number in range(3)]
     ran = telex("receive", "--as", "lead", "--max", "2", "--json")
@@ -141,7 +142,17 @@ def test_received_messages_are_one_line_of_json_each(telex: Telex) -> None:
         "vbw-handoff",
         1,
     )
-    assert json.loads(first["message"])["task"] == "0"
+    assert (first["message"], first["raw"]) == (BLOCKER | {"task": "0"}, None)
+
+
+@proves("cli/json-message")
+@pytest.mark.parametrize("text", ["all is well\n", '["a", "list"]\n'])
+def test_a_message_that_is_no_json_object_is_raw_text(telex: Telex, text: str) -> None:
+    Path("note.txt").write_text(text)
+    assert telex("send", "--as", "dev", "--to", "lead", "--id", "n-1", "note.txt").code == 0
+    answers = [telex("inbox", "--as", "lead", "--full", "--json").answer, telex("show", "n-1", "--json").answer]
+    for answer in (*answers, taken(telex)):
+        assert (answer["message"], answer["raw"]) == (None, text)
 
 
 def test_an_ack_by_id_means_the_callers_own_lease(telex: Telex) -> None:

@@ -198,8 +198,8 @@ def test_nothing_is_said_twice_to_the_same_reader(tmp_path: Path) -> None:
 
 def test_as_holds_the_claim_against_who_is_sending(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "update.json", UPDATE)
-    assert run("check", "--as", "dev", file).code == 0
-    answer = run("check", "--json", "--as=qa", file).answer
+    assert run("check", "--role", "dev", file).code == 0
+    answer = run("check", "--json", "--role=qa", file).answer
     assert [finding["code"] for finding in answer["findings"]] == ["role-claim-differs", "role-may-not-send"]
 
 
@@ -305,10 +305,10 @@ def test_a_file_without_end_is_not_read_to_its_end() -> None:
         (["--jsn", "-"], "did you mean --json?"),
         (["--xyzzy", "-"], "--help lists them"),
         (["-x", "-"], "no option -x"),
-        (["--as"], "--as needs a value"),
-        (["--as", "--json", "-"], "--as needs a value"),
-        (["--as=", "-"], "--as needs a value"),
-        (["--as", "", "-"], "--as needs a value"),
+        (["--role"], "--role needs a value"),
+        (["--role", "--json", "-"], "--role needs a value"),
+        (["--role=", "-"], "--role needs a value"),
+        (["--role", "", "-"], "--role needs a value"),
         (["--to", "", "-"], "--to needs a value"),
         (["--dialect", "", "-"], "--dialect needs a value"),
         (["--json=yes", "-"], "--json takes no value"),
@@ -334,7 +334,7 @@ def test_after_two_dashes_everything_is_a_file(tmp_path: Path, run: Run, monkeyp
 
 
 def test_of_an_option_given_twice_the_last_holds(tmp_path: Path, run: Run) -> None:
-    assert run("check", "--as", "qa", put(tmp_path, "update.json", UPDATE), "--as", "dev").code == 0
+    assert run("check", "--role", "qa", put(tmp_path, "update.json", UPDATE), "--role", "dev").code == 0
 
 
 def test_a_file_that_is_not_there_is_3_and_the_nearest_one_is_named(tmp_path: Path, run: Run) -> None:
@@ -356,16 +356,16 @@ def test_a_file_that_cannot_be_read_is_1(tmp_path: Path, run: Run) -> None:
 
 def test_a_person_is_told_how_to_get_it_fixed(tmp_path: Path) -> None:
     file = put(tmp_path, "it's.json", WRONG_CASE)
-    seen = terminal("check", file, "--as", "dev", columns=200, NO_COLOR="1").out
+    seen = terminal("check", file, "--role", "dev", columns=200, NO_COLOR="1").out
     quoted = file.replace("'", "'\"'\"'")
-    assert f"  fix      telex fix '{quoted}' --as dev  prints it fixed\n" in seen
+    assert f"  fix      telex fix '{quoted}' --role dev  prints it fixed\n" in seen
     assert "Send this instead" not in seen
 
 
 def test_the_command_that_fixes_reads_the_message_as_the_check_did(tmp_path: Path, run: Run) -> None:
     own = put(tmp_path, "my kitchen.toml", OWN)
     order = put(tmp_path, "order.json", f"```json\n{json.dumps({'type': 'ORDER', 'dish': 'soup'})}\n```")
-    options = ["--as", "waiter", "--to", "cook", "--dialect", own, "--team-dialect", "vbw-company"]
+    options = ["--role", "waiter", "--to", "cook", "--dialect", own, "--team-dialect", "vbw-company"]
     seen = terminal("check", order, "--quiet", "--max-bytes=2000", *options, columns=400, NO_COLOR="1").out
     [hint] = [
         line.removeprefix("  fix ").strip().split("  ")[0] for line in seen.splitlines() if line.startswith("  fix ")

@@ -78,8 +78,8 @@ def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, r
 
 def test_the_commands_named_at_the_end_read_a_message_as_the_check_did(tmp_path: Path, run: Run) -> None:
     put(tmp_path, "progress.json", WRONG_CASE)
-    last = run("check", str(tmp_path), "--team-dialect", "vbw-company", "--as=dev").err.splitlines()[-1]
-    assert last == check_batch.NEXT.format(" --as dev --team-dialect vbw-company")
+    last = run("check", str(tmp_path), "--team-dialect", "vbw-company", "--role=dev").err.splitlines()[-1]
+    assert last == check_batch.NEXT.format(" --role dev --team-dialect vbw-company")
 
 
 def test_many_good_messages_are_one_table_and_0(tmp_path: Path, run: Run) -> None:
@@ -159,7 +159,7 @@ def test_names_of_types_that_nobody_knows_are_counted_together(tmp_path: Path, r
 # --- speed and memory -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [[], ["--as", "dev"], ["--dialect", "vbw-handoff"], ["--lenient"]])
+@pytest.mark.parametrize("options", [[], ["--role", "dev"], ["--dialect", "vbw-handoff"], ["--lenient"]])
 def test_the_fast_lane_changes_no_answer(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:

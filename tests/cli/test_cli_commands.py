@@ -82,7 +82,7 @@ def test_a_body_is_printed_faithfully_to_a_file_and_safely_to_a_terminal(tmp_pat
 
 def test_fix_knows_who_is_sending_and_in_which_dialect(tmp_path: Path, run: Run) -> None:
     file = put(tmp_path, "update.json", UPDATE)
-    ran = run("fix", "--as", "docs", file)
+    ran = run("fix", "--role", "docs", file)
     assert (ran.code, ran.answer["author_role"]) == (0, "docs")
     assert run("fix", "--dialect", "signal-md", file).code == 2
     assert run("fix", "--dialect", "nope", file).code == 64
@@ -147,7 +147,7 @@ def test_a_new_message_of_any_type_lacks_nothing_but_its_blanks(dialect: Dialect
 
 def test_what_is_known_is_filled_in_and_blanks_are_listed(run: Run) -> None:
     given = ["status=complete", "commit=abc", "task_id=T1", "plan_id=1", "phase=2", "confidence=high"]
-    ran = run("new", "execution_update", "--as", "dev", *given, "files_modified=a.py, b.py")
+    ran = run("new", "execution_update", "--role", "dev", *given, "files_modified=a.py, b.py")
     assert (ran.code, ran.err) == (0, "")
     assert (ran.answer["task"], ran.answer["author_role"], ran.answer["phase"]) == ("T1", "dev", 2)
     assert ran.answer["payload"]["files_modified"] == ["a.py", "b.py"]
@@ -182,7 +182,7 @@ def test_a_value_that_would_be_refused_is_said_and_leaves_with_2(run: Run) -> No
     code, out, err = run("new", "execution_update", "status=DONE")
     assert (code, json.loads(out)["payload"]["status"]) == (2, "DONE")
     assert "not-one-of" in err
-    assert run("new", "execution_update", "--as", "qa").code == 2
+    assert run("new", "execution_update", "--role", "qa").code == 2
 
 
 def test_new_answers_in_json(run: Run) -> None:
@@ -218,8 +218,8 @@ def test_new_answers_in_json(run: Run) -> None:
         ("schema", 64, "--dialect: vbw-typed"),
         ("schema dev_progress", 64, "choose with --dialect"),
         ("schema approvel", 3, "did you mean approval?"),
-        ("schema approval --as typescript", 64, "a whole dialect"),
-        ("schema approval --as=", 64, "--as"),
+        ("schema approval --format typescript", 64, "a whole dialect"),
+        ("schema approval --format=", 64, "--format"),
         ("prompt", 64, "missing argument: telex prompt --role ROLE"),
         ("prompt --role=", 64, "--role needs a value"),
         ("prompt --role dev", 64, "vbw-typed, vbw-handoff, vbw-company: choose"),
@@ -229,7 +229,7 @@ def test_new_answers_in_json(run: Run) -> None:
         ("dialects nope", 3, "no dialect nope"),
         ("dialects nope.toml", 3, "no such file"),
         ("explain nope", 3, "no code nope"),
-        ("fix - --as=", 64, "--as needs a value"),
+        ("fix - --role=", 64, "--role needs a value"),
         ("fix - --to=", 64, "--to needs a value"),
         ("fix - --team-dialect=", 64, "--team-dialect needs a value"),
         ("fix - --team-dialect nope", 64, "no dialect nope"),
@@ -253,12 +253,12 @@ def test_a_schema_is_of_a_type_or_of_a_dialect(run: Run) -> None:
     assert run("schema", "approval").answer == type_schema(signal_md, signal_md.types["approval"])
     whole = run("schema", "--dialect", "signal-md").answer
     assert list(whole["$defs"]) == list(signal_md.types)
-    assert run("schema", "--dialect", "signal-md", "--as", "asyncapi").answer["asyncapi"] == "3.0.0"
-    assert "export interface" in run("schema", "--dialect", "signal-md", "--as", "typescript").out
+    assert run("schema", "--dialect", "signal-md", "--format", "asyncapi").answer["asyncapi"] == "3.0.0"
+    assert "export interface" in run("schema", "--dialect", "signal-md", "--format", "typescript").out
 
 
 def test_typescript_is_wrapped_for_who_asks_for_json(run: Run) -> None:
-    args = ["schema", "--dialect", "signal-md", "--as", "typescript"]
+    args = ["schema", "--dialect", "signal-md", "--format", "typescript"]
     assert run(*args, "--json").answer == {"typescript": run(*args).out}
 
 

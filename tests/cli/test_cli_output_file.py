@@ -230,7 +230,7 @@ def test_a_file_that_may_only_be_read_stays(telex: Telex, log: Path, monkeypatch
 def test_a_trace_is_written_to_its_file(telex: Telex) -> None:
     sent(telex, PROGRESS)
     put(Path.cwd(), "trace.svg", "an older picture")
-    assert telex("trace", CONVERSATION, "--as", "svg", "-o", "trace.svg").code == 0
+    assert telex("trace", CONVERSATION, "--format", "svg", "-o", "trace.svg").code == 0
     assert Path("trace.svg").read_text().startswith("<svg")
 
 

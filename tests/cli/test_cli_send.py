@@ -186,7 +186,7 @@ def test_sending_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_on_a_terminal_a_refusal_names_the_command_that_fixes(telex: Telex, tmp_path: Path) -> None:
     put(tmp_path, "progress.json", WRONG_CASE)
     seen = terminal("send", "--as", "dev", "--to", "lead", "progress.json", NO_COLOR="1").out
-    assert "fix      telex fix progress.json --as dev  prints it fixed" in seen
+    assert "fix      telex fix progress.json --role dev  prints it fixed" in seen
     assert max(map(len, seen.splitlines())) <= 80
 
 

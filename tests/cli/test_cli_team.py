@@ -156,7 +156,7 @@ def test_a_message_whose_attempts_are_used_up_is_dead_and_its_sender_is_told(tel
     [letter] = telex("dead", "--json").answers
     assert (letter["id"], letter["state"], letter["inbox"], letter["attempts"]) == (id_, "dead", "lead", 1)
     assert id_ in telex("dead", "list").out
-    assert "no table" in taken(telex, "dev")["message"]
+    assert "no table" in str(taken(telex, "dev"))
     assert telex("why", id_).out.splitlines()[0] == f"{id_}  dead"
 
 

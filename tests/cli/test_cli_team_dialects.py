@@ -52,7 +52,7 @@ def test_a_message_is_checked_and_fixed_as_the_bus_of_that_team_would(train: Tel
         (["dialects", "--page"], "release-train"),
         (["dialects", "--matrix", "--json"], "release_ready"),
         (["schema", "release_ready"], "urn:telex:release-train:1.0:release_ready"),
-        (["schema", "--dialect", "release-train", "--as", "typescript"], "release_ready"),
+        (["schema", "--dialect", "release-train", "--format", "typescript"], "release_ready"),
         (["explain", "go-with-failures"], "A rule of release-train 1.0"),
         (["explain", "--list"], "go-with-failures"),
     ],

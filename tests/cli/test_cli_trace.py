@@ -44,7 +44,7 @@ def run(*args: str) -> object:
 def test_a_conversation_is_drawn_as_asked(
     render: Callable[[Sequence[MessageHistory]], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("release-7", "--as", render.__name__.removeprefix("render_")) == DONE
+    assert run("release-7", "--format", render.__name__.removeprefix("render_")) == DONE
     assert capsys.readouterr().out == render(request_and_reply())
 
 
@@ -55,7 +55,7 @@ def test_without_a_wish_it_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_picture_goes_to_the_file_and_nothing_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "trace.svg"
-    assert run("release-7", "--as", "svg", "-o", str(file)) == DONE
+    assert run("release-7", "--format", "svg", "-o", str(file)) == DONE
     assert file.read_text(encoding="utf-8") == render_svg(request_and_reply())
     assert capsys.readouterr().out == ""
 
@@ -74,7 +74,7 @@ def test_for_programs_there_is_a_line_for_each_message(capsys: pytest.CaptureFix
 
 def test_a_picture_cannot_be_asked_for_as_json() -> None:
     with pytest.raises(CommandError) as error:
-        run("release-7", "--json", "--as", "svg")
+        run("release-7", "--json", "--format", "svg")
     assert error.value.code == USAGE
 
 

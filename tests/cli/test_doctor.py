@@ -333,7 +333,7 @@ def test_a_stray_store_is_merged_once_with_what_waits_in_it(strays: Telex, tmp_p
         assert (again["messages"], again["waiting"]) == (0, 0)
     strays("ack", strays("receive", "--as", "lead", "--json").answer["token"], "--as", "lead")
     waits = strays("receive", "--as", "lead", "--json").answer
-    assert (waits["id"], waits["from"], waits["message"]) == ("waits-s", "ada", "src/.telex/telex.db")
+    assert (waits["id"], waits["from"], waits["raw"]) == ("waits-s", "ada", "src/.telex/telex.db")
     assert strays("receive", "--as", "lead").code == 4
     assert strays("why", "done-s").code == 0
     assert strays("doctor").code == 0

@@ -96,7 +96,7 @@ def test_who_takes_the_request_is_shown_how_to_answer(team: Team, shell: Shell) 
     joined(team, "ada")
     request(team)
     hint = shell("receive", "--as", "ada").err
-    assert "(an ack does not answer it): telex new shutdown_response --as dev request_id=stop-1" in hint
+    assert "(an ack does not answer it): telex new shutdown_response --role dev request_id=stop-1" in hint
     assert "and send it: telex send --as ada" in hint
     assert shell("ack", "stop-1", "--as", "ada").code == 0
     assert states(team.bus.shut_down(agent="lead", reason=PHASE, wait=False)) == {"ada": "silent"}

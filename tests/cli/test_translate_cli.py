@@ -80,10 +80,10 @@ def test_who_sends_it_is_said_where_the_message_does_not(tmp_path: Path, run: Ru
     note = put(
         tmp_path, "note.md", "---\ntype: worker_submission\nsignal: rfr\nfiles_changed: []\nqa_check: pass\n---\nA"
     )
-    told = run("translate", "--to", "vbw-typed", "--as", "documenter", note)
+    told = run("translate", "--to", "vbw-typed", "--role", "documenter", note)
     assert told.answer["author_role"] == "docs"
     assert run("translate", "--to", "vbw-typed", note).answer["author_role"] == "dev"
-    assert run("translate", "--to", "vbw-typed", "--as", "reviewer", note).code == 2
+    assert run("translate", "--to", "vbw-typed", "--role", "reviewer", note).code == 2
 
 
 @proves("rendering/translate/json")

@@ -121,9 +121,9 @@ def test_doctor_says_who_and_where_one_is(machine: Machine, monkeypatch: pytest.
 
 @proves("init/agents-md")
 def test_a_block_for_agents_md(run: Run) -> None:
-    block = run("prompt", "--as", "agents-md")
+    block = run("prompt", "--format", "agents-md")
     assert (block.code, block.out.startswith("<!-- telex: begin -->\n")) == (0, True)
-    typed = run("prompt", "--as", "agents-md", "--role", "dev", "--dialect", "vbw-handoff")
+    typed = run("prompt", "--format", "agents-md", "--role", "dev", "--dialect", "vbw-handoff")
     assert "dev_blocker" in typed.out
     assert typed.out.endswith("<!-- telex: end -->\n")
     assert run("prompt").code == 64

@@ -31,12 +31,12 @@ async def test_a_message_is_sent_refused_fixed_delivered_acked_and_told(door: st
         is_old = dev.client.protocol_version == "2025-11-25"
         assert is_old == (era == OLD)
         refused = await dev.send(message=LACKING, to="lead")
-        assert refused.wrong
+        assert not refused.tree["accepted"]
         assert [one["code"] for one in refused.tree["findings"]] == ["field-missing"]
         fixed = refused.text.splitlines()[-1].replace("<fill: text>", "1-1")
         waiting = asyncio.create_task(lead.take(seconds=30))
         kept = await dev.send(message=fixed, to="lead", id="p-1")
-        assert (kept.wrong, kept.tree["id"], kept.tree["to"]) == (False, "p-1", ["lead"])
+        assert (kept.tree["accepted"], kept.tree["id"], kept.tree["to"]) == (True, "p-1", ["lead"])
         leased = await waiting
         assert leased["message"]["id"] == "p-1"
         assert (await lead.ack(token=leased["token"])).tree == {"answer": True}
@@ -68,7 +68,7 @@ async def test_of_two_who_wait_at_once_each_message_goes_to_one(door: str, tmp_p
             await dev.team(join=True)
         waiting = [asyncio.create_task(dev.take(seconds=30)) for dev in devs]
         for number in range(2):
-            assert not (await lead.send(message=f"Job {number}", to="role:dev", id=f"job-{number}")).wrong
+            assert (await lead.send(message=f"Job {number}", to="role:dev", id=f"job-{number}")).tree["accepted"]
         got = [leased["message"]["id"] for leased in await asyncio.gather(*waiting)]
         assert sorted(got) == ["job-0", "job-1"]
 

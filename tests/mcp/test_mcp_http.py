@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_token_says_who_calls_and_no_address_says_otherwise(era: str, tmp_path: Path) -> None:
     async with over_http(tmp_path, era) as meet:
         dev = await meet(None, token="dev's")
-        assert not (await dev.send(message="It is red.", to="lead", id="n-1")).wrong
+        assert (await dev.send(message="It is red.", to="lead", id="n-1")).tree["accepted"]
         assert (await dev.why(id="n-1")).tree["answer"][0]["message"]["sender"] == "dev"
         for name, role, code in (("lead", None, "identity-differs"), ("dev", "lead", "role-claim-differs")):
             posing = await meet(name, role=role, token="dev's")
@@ -47,7 +47,7 @@ async def test_at_home_the_address_says_who_calls_and_without_it_nobody_acts(tmp
         said = await nobody.send(message="It is red.", to="lead")
         assert (said.wrong, said.tree["code"]) == (True, "sender-unknown")
         assert "/mcp?as=NAME" in said.text
-        assert not (await dev.send(message="It is red.", to="lead", id="n-1")).wrong
+        assert (await dev.send(message="It is red.", to="lead", id="n-1")).tree["accepted"]
         assert not (await nobody.why(id="n-1")).wrong
         assert not (await nobody.team()).wrong
 

@@ -307,17 +307,17 @@ async def test_a_store_that_is_away_is_told_and_the_next_call_tries_again(tmp_pa
         said = await dev.send(message="It is red.", to="lead")
         assert (said.wrong, said.tree["code"]) == (True, "store-damaged")
         damaged.unlink()
-        assert not (await dev.send(message="It is red.", to="lead")).wrong
+        assert (await dev.send(message="It is red.", to="lead")).tree["accepted"]
 
 
 @proves("mcp/world/store-away")
 async def test_a_store_that_is_deleted_or_replaced_is_opened_again(tmp_path: Path) -> None:
     async with on_stdio(tmp_path, NEW) as meet:
         dev = await meet("dev")
-        assert not (await dev.send(message="It is red.", to="dev")).wrong
+        assert (await dev.send(message="It is red.", to="dev")).tree["accepted"]
         (tmp_path / ".telex").rename(tmp_path / "moved")
         assert (await dev.inbox()).tree["messages"] == []
-        assert not (await dev.send(message="It is green.", to="dev")).wrong
+        assert (await dev.send(message="It is green.", to="dev")).tree["accepted"]
         assert ["green" in one["line"] for one in (await dev.inbox()).tree["messages"]] == [True]
         (tmp_path / ".telex").rename(tmp_path / "other")
         (tmp_path / "moved").rename(tmp_path / ".telex")

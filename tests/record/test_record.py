@@ -6,7 +6,7 @@ import pytest
 
 from telex.model.message import Event, NewMessage, StoredMessage
 from telex.model.text import digest_of
-from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records, said
+from telex.record import InvalidLine, LogRecord, content_of, exported, imported, log_facts, records
 from tests.proofs import proves
 
 NOON = 1_769_860_800.0
@@ -89,9 +89,9 @@ def test_a_detail_that_is_nonsense_is_passed_over() -> None:
 
 
 def test_what_is_no_object_is_logged_as_text() -> None:
-    assert said(message(b"Good morning")) == "Good morning"
-    assert said(message(b"[1]")) == "[1]"
-    assert said(message(b"\xff")) == "\\xff"
+    assert content_of(message(b"Good morning").raw) == "Good morning"
+    assert content_of(message(b"[1]").raw) == "[1]"
+    assert content_of(message(b"\xff").raw) == "\\xff"
 
 
 # --- out and in -------------------------------------------------------------------------------------------------------

@@ -45,6 +45,17 @@ def replayed(team: Team, *args: str, code: int = 0) -> list[Any]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
+@proves("replay/warnings")
+def test_warnings_are_counted_by_code_with_their_first_message(team: Team, shell: Shell) -> None:
+    for number in range(2):  # scouts do not get verdicts: a warning, since `misdelivery` is one
+        verdict = speech_of("vbw-typed", "qa_verdict", f"verdict-{number}")
+        assert team.bus.send(verdict.raw, sender=verdict.sender, to="scout").accepted
+    *rows, total = shell("replay", "--json").answers
+    assert (rows, total["warned"]) == ([], 2)
+    assert total["warnings"] == [{"code": "role-may-not-receive", "times": 2, "first": "verdict-0"}]
+    assert "role-may-not-receive" in shell("replay").out
+
+
 @proves("replay/lenient")
 def test_what_a_lenient_team_would_have_let_pass_is_told_too(team: Team, shell: Shell) -> None:
     assert not team.bus.send(hasty(), sender="dev", to="lead").accepted

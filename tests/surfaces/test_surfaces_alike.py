@@ -149,7 +149,7 @@ def test_the_story_asks_for_every_verb() -> None:
 def test_a_check_finds_the_same_on_the_command_line_over_http_and_by_its_tool(
     raw: str, sender: str, to: str, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "telex", "check", "--json", "--as", sender, "--to", to, "-"]
+    command = [sys.executable, "-m", "telex", "check", "--json", "--role", sender, "--to", to, "-"]
     line = subprocess.run(command, input=raw, capture_output=True, encoding="utf-8", cwd=tmp_path).stdout
     with running_hub(tmp_path / "hub.db", Time()) as hub, httpx2.Client(base_url=hub.url) as client:
         over_http = client.post("/check", params={"sender": sender, "to": to}, content=raw.encode()).json()

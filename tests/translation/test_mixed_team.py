@@ -194,7 +194,7 @@ def test_and_it_ends(five: Five) -> None:
 @pytest.mark.parametrize("form", ["tree", "sequence", "mermaid", "svg"])
 def test_the_trace_shows_originals_and_renderings(five: Five, shell: Shell, form: str) -> None:
     work(five)
-    drawn = shell("trace", TASK, "--as", form).out
+    drawn = shell("trace", TASK, "--format", form).out
     for _, message in [(lease.inbox, lease.message) for leases in five.given.values() for lease in leases]:
         assert str(message.type) in drawn
     for name, leases in five.given.items():

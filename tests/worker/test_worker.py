@@ -9,6 +9,7 @@ import pytest
 import telex
 from telex.messages.build_flow import DocQuery, DocResponse, StatusUpdate, TaskAssignment
 from telex.messages.vbw_handoff import DevProgress
+from telex.model.roster import Member
 from telex.testing import Team
 from tests.proofs import proves
 from tests.worker.worker_kit import done, kinds, play, task, types
@@ -412,14 +413,14 @@ def test_a_worker_tries_again_while_the_store_fails_and_replies_once(monkeypatch
     play(scene)
 
 
-@proves("worker/refused-start")
+@proves("worker/refused-start", "testing/failure")
 def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
     async def scene(team: Team) -> None:
-        team.worker(telex.Worker("w1"))
+        team.worker(telex.Worker("w1", role="dev"))
         with pytest.raises(telex.NotAMember):
             await team.settle()
 
-    play(scene)
+    play(scene, settings=telex.Settings(members=(Member("lead", "lead"),)))
 
 
 @proves("worker/refused-start")

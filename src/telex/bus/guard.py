@@ -111,7 +111,7 @@ def _member(gate: WriteGuard, agent: str, role: str | None, *, in_force: bool) -
     is_unknown = roster.find(name) is None and role is None and in_force
     member = membership.sender_unknown(name, roster) if is_unknown else gate.team.resolve_member(agent, role)
     if isinstance(member, Finding):
-        raise NotAMember(member.say, member.code)
+        raise NotAMember.because(member)
     return member
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from telex.bus import LazyModule
 from telex.bus.context import BusContext, count, searched
 from telex.bus.decision import SendRequest
-from telex.bus.send import Sender
+from telex.bus.send import Sender, accepted
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
@@ -99,17 +99,18 @@ class LocalBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         ack: str | None = None,
+        check: bool = True,
     ) -> Receipt:
         if not isinstance(raw, bytes):
             key = (sender, role, to)
             raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
         arguments = (raw, sender, role, to, id, reply_to, correlation, None, ack)
-        return await self._send(SendRequest._make(arguments))
+        return await self._send(SendRequest._make(arguments), check)
 
-    async def _send(self, request: SendRequest) -> Receipt:
+    async def _send(self, request: SendRequest, check: bool = True) -> Receipt:
         receipt = await self._sender.send(request)
         self._nudge()
-        return receipt
+        return accepted(receipt) if check else receipt
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
@@ -150,13 +151,11 @@ class LocalBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | LeasedMessage:
+    ) -> LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
         key = (sender, role, to)
         raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
         receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within, None)))
-        if not receipt.accepted:
-            return receipt
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)
 
     # --- queries -----------------------------------------------------------------------------------------------------
@@ -240,14 +239,16 @@ class LocalBus:
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        check: bool = True,
     ) -> Receipt:
         answer = approve.Answer(
             agent, role, approved, reason, conditions=tuple(conditions), modifications=tuple(modifications)
         )
         request = await approve.answer_to(self._context, id, answer)
         if isinstance(request, Finding):
-            return Receipt(False, id, "refused", findings=(request,))
-        return await self._send(request)
+            receipt = Receipt(False, id, "refused", findings=(request,))
+            return accepted(receipt) if check else receipt
+        return await self._send(request, check)
 
     # --- team --------------------------------------------------------------------------------------------------------
 
@@ -257,8 +258,8 @@ class LocalBus:
 
     async def join(
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding:
-        return await self._context.join(name, role, by=by, dialects=dialects)
+    ) -> Member:
+        return receive.as_member(await self._context.join(name, role, by=by, dialects=dialects))
 
     async def leave(self, name: str) -> int:
         withdrawn = await maintenance.leave(self._context, name)

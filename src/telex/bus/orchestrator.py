@@ -75,7 +75,9 @@ class Orchestrator:
                 receipt = Receipt(True, work, "stored", to=(message.to,), dialect=message.dialect, type=message.type)
                 return receipt._replace(duplicate=True)
         address = to or ONE_OF_ROLE + TRIAGE_REQUEST.receivers[0]
-        return await self._bus.send(raw, sender=self.name, role=self._role, to=address, id=work, correlation=work)
+        return await self._bus.send(
+            raw, sender=self.name, role=self._role, to=address, id=work, correlation=work, check=False
+        )
 
     async def works(self) -> dict[str, Work]:
         """All works by id."""
@@ -186,6 +188,7 @@ class Orchestrator:
             id=dispatch.id,
             reply_to=dispatch.reply_to,
             correlation=work.id,
+            check=False,
         )
 
     async def _stored(self, id_: str) -> list[StoredMessage]:
@@ -217,7 +220,7 @@ class Orchestrator:
         to = message.sender if is_result else HUMAN
         if not await self._stored(id_):
             await self._bus.send(
-                text, sender=self.name, role=self._role, to=to, id=id_, correlation=message.correlation
+                text, sender=self.name, role=self._role, to=to, id=id_, correlation=message.correlation, check=False
             )
 
 

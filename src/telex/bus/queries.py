@@ -10,11 +10,12 @@ from telex.bus.context import BusContext, seconds
 from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
 from telex.delivery.lifecycle import state_of
-from telex.errors import InvalidValue, NotFound, StoreFull
+from telex.errors import InvalidValue, NotAMember, NotFound, StoreFull
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, OPEN, Event, NewMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
+from telex.model.text import ROOT
 from telex.ports.bus import MessageHistory, MessageState, Presence, UnreadInbox
 from telex.ports.store import (
     AppendResult,
@@ -249,7 +250,7 @@ async def merge(source: "LocalBus", target: "LocalBus", now: float) -> MergeRepo
     here = {presence.member.name for presence in await target.roster()}
     members = [presence.member for presence in await source.roster()]
     newcomers = [member for member in members if member.is_here and member.joined_at and member.name not in here]
-    joined = [await target.join(member.name, role=member.role, dialects=member.dialects) for member in newcomers]
+    joined = [await _join(target, member) for member in newcomers]
     stored: list[NewMessage] = []
     batch: list[NewMessage] = []
     async for event, message in source.events(Query(kinds=BRINGING)):
@@ -265,6 +266,13 @@ async def merge(source: "LocalBus", target: "LocalBus", now: float) -> MergeRepo
         members=tuple(member.name for member in joined if not isinstance(member, Finding)),
         refused=tuple(finding for finding in joined if isinstance(finding, Finding)),
     )
+
+
+async def _join(bus: "LocalBus", member: Member) -> Member | Finding:
+    try:
+        return await bus.join(member.name, role=member.role, dialects=member.dialects)
+    except NotAMember as error:
+        return error.finding or Finding(error.code, ROOT, error.say)
 
 
 async def _copy(source: "LocalBus", event: Event, message: StoredMessage, now: float) -> NewMessage:

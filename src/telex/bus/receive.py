@@ -37,7 +37,7 @@ async def member_or_raise(context: BusContext, agent: str, role: str | None = No
 
 def as_member(member: Member | Finding) -> Member:
     if isinstance(member, Finding):
-        raise NotAMember(member.say, member.code)
+        raise NotAMember.because(member)
     return member
 
 

@@ -22,7 +22,7 @@ from telex.bus.decision import (
 )
 from telex.delivery.routing import Participants
 from telex.dialects.schema import Dialect
-from telex.errors import OutcomeUnknown, StoreError
+from telex.errors import OutcomeUnknown, Refused, StoreError
 from telex.model.finding import Finding
 from telex.model.text import digest_of, replace_surrogates
 from telex.ports.bus import Raw, Receipt, as_bytes
@@ -34,6 +34,17 @@ if TYPE_CHECKING:
 
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 CLAIMING = frozenset({"progress", "commit"})  # actions with claims that a repository can confirm
+
+
+def accepted(receipt: Receipt) -> Receipt:
+    """The receipt of an accepted message.
+
+    Raises:
+        Refused: the message was refused.
+    """
+    if not receipt.accepted:
+        raise Refused(receipt)
+    return receipt
 
 
 class Sender:

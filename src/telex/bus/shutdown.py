@@ -81,7 +81,7 @@ async def shut_down(
     roster, name = await context.roster(), normalised(agent)
     if roster.find(name) is None and name not in roster.members:
         unknown = sender_unknown(name, roster)
-        raise NotAMember(unknown.say, unknown.code)
+        raise NotAMember.because(unknown)
     asker = await member_or_raise(context, agent)
     run = ShutdownRun(
         asker, reason, team or TEAM, context.clock.now(), seconds=seconds("deadline", deadline), force=force

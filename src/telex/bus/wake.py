@@ -74,12 +74,13 @@ def _look(context: BusContext, reads: Reads, request: WakeRequest, member: Membe
     now = context.clock.now()
     state = _states(context, reads).get(member.name, wakes.WakeState())
     mark = request.told if request.session else max(request.told, state.newest)
+    looked_after = 0 if request.force else mark  # a forced wake is also for messages before the mark
     local = time.localtime(now)
     step = wakes.WakeStep(
         agent=member.name,
         now=now,
         hour=local.tm_hour + local.tm_min / 60 + local.tm_sec / 3600,
-        unread=_unread(reads, inboxes_of(member, context.team.roster), member.name, now, looked_after=mark),
+        unread=_unread(reads, inboxes_of(member, context.team.roster), member.name, now, looked_after=looked_after),
         has_looked=state.stage == "delivered" and _has_looked(reads, member.name, state.position),
         **{name: value for name, value in request._asdict().items() if name != "agent"},
     )

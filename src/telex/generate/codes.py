@@ -334,7 +334,7 @@ def _example_parts(explanation: CheckExplanation | CommandExplanation) -> list[s
 
 
 def _option_text(options: ExampleOptions) -> str:
-    values = {"--dialect": options.dialect, "--as": options.as_role, "--to": options.to_role}
+    values = {"--dialect": options.dialect, "--role": options.as_role, "--to": options.to_role}
     texts = [f"`{option} {value}`" for option, value in values.items() if value]
     changed = [name for name in LIMITS._fields if getattr(options.limits, name) != getattr(LIMITS, name)]
     texts += [f"a `{name}` of only {getattr(options.limits, name)}" for name in changed]

@@ -261,7 +261,7 @@ _BLOCKING = {"Agent": "SyncAgent", "Lease": "SyncLease"}  # results that have bl
 
 
 def client_stub() -> str:
-    """The text of `client.pyi`: the methods of bus, agent and lease without `async`, with the types of their modules."""
+    """The text of `client.pyi`: the methods of bus, agent and lease without `async`, with their types."""
     port, agent = _source("telex.ports.bus"), _source("telex.agent")
     classes = ((_SYNC_BUS, port, "Bus"), (_SYNC_LEASE, agent, "Lease"), (_SYNC_AGENT, agent, "Agent"))
     body = [

@@ -1,6 +1,6 @@
 """HTTP client of a hub with the methods of `ports.bus.Bus`, made from the table of verbs.
 
-An error response becomes the receipt, finding or exception of a local bus. A token goes only to a hub that the user has
+An error response becomes the receipt or exception of a local bus. A token goes only to a hub that the user has
 named: a cloned project has a telex.toml too, and its address must not get the token of another hub.
 """
 
@@ -17,7 +17,7 @@ from telex.agent import Agent
 from telex.client import add_verbs
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
-from telex.errors import InvalidValue, NotAMember, StoreError, StoreUnavailable, TelexError
+from telex.errors import InvalidValue, NotAMember, Refused, StoreError, StoreUnavailable, TelexError
 from telex.http_client.transport import (
     NO_HUB,
     PAUSE_SECONDS_MAX,
@@ -169,10 +169,15 @@ def _remote(name: str) -> Callable[..., Any]:
         bound.apply_defaults()
         values = dict(bound.arguments)
         del values["self"]
+        check = values.pop("check", True)
         if "raw" in values:
             context = {name: values[name] for name in _CONTEXT}
-            return await self._send(name, as_bytes(values.pop("raw"), **context), values)
-        return await call(self._line, name, values)
+            answer = await self._send(name, as_bytes(values.pop("raw"), **context), values)
+        else:
+            answer = await call(self._line, name, values)
+        if check and isinstance(answer, Receipt) and not answer.accepted:
+            raise Refused(answer)
+        return answer
 
     return method
 
@@ -206,7 +211,7 @@ def _verdict(named: PathVerdict, target: str | InvalidPath | None, behind: dict[
 async def call(
     line: RetryTransport, name: str, values: Mapping[str, Any], raw: bytes | None = None, kind: Any = None
 ) -> Any:
-    """The result of a verb.
+    """The result of a verb, or the receipt of a refused message.
 
     Raises:
         TelexError: as a local bus would.
@@ -214,14 +219,10 @@ async def call(
     reply = await line.ask(request_of(name, values, raw))
     if reply.status < 300:
         return _result(name, reply, kind or answer_kind(name))
-    refusal: Receipt | Finding | None = None
-    if name in RECEIPTS:
-        refusal = refusal_in(reply.status, reply.body, values.get("id"))
-    elif name == "join":
-        refusal = finding_in(reply.status, reply.body)
-    if refusal is None:
+    receipt = refusal_in(reply.status, reply.body, values.get("id")) if name in RECEIPTS else None
+    if receipt is None:
         raise error_in(reply.status, reply.body)
-    return refusal
+    return receipt
 
 
 def request_of(name: str, values: Mapping[str, Any], raw: bytes | None = None) -> HttpQuery:
@@ -262,7 +263,7 @@ def _result(name: str, reply: HttpReply, kind: Any) -> Any:
 _BY_CODE: dict[str, type[TelexError]] = {
     kind.code: kind
     for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, TelexError) and "code" in vars(kind)
+    if isinstance(kind, type) and issubclass(kind, TelexError) and "code" in vars(kind) and kind is not Refused
 }
 _WITH_ID = (errors.RequestTimedOut, errors.RequestFailed)
 
@@ -289,10 +290,10 @@ def refusal_in(status: int, body: bytes, id_: str | None) -> Receipt | None:
         return None
 
 
-def finding_in(status: int, body: bytes) -> Finding | None:
-    """The first finding of a refusal."""
+def finding_in(tree: dict[str, Any]) -> Finding | None:
+    """The first finding of a refused join."""
     try:
-        findings = made(tuple[Finding, ...], tree_of(body).get("findings")) if status == REFUSED else ()
+        findings = made(tuple[Finding, ...], tree.get("findings"))
     except CodecError:
         return None
     return findings[0] if findings else None
@@ -309,6 +310,8 @@ def error_in(status: int, body: bytes) -> TelexError:
         return kind(say, str(tree.get("id") or ""))
     if kind is not None:
         return kind(say)
+    if status == REFUSED and (finding := finding_in(tree)) is not None:
+        return NotAMember.because(finding)
     if status in (401, 403):
         return NotAMember(say or "the hub requires a token: set TELEX_TOKEN.", code or "not-let-in")
     if code == ARGUMENTS_WRONG:

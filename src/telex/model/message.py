@@ -30,7 +30,7 @@ KINDS: dict[str, str] = {
     "read": "the recipient looked at the message without leasing it",
     "extended": "the reader extended its lease",
     "acked": "the reader has finished with the message",
-    "returned": "the reader returned the message, disconnected before it had it, or has shut down; the attempt does not count",
+    "returned": "the reader returned the message, disconnected or has shut down; the attempt does not count",
     "nacked": "the reader rejected the message with a reason; it is retried",
     "lease-expired": "the lease expired without an ack or nack; the message is retried",
     "dead": "the last attempt failed, or the stored bytes are damaged; the sender was notified",

@@ -123,7 +123,7 @@ class Bus(Protocol):
         """How messages are checked: dialects, limits, severities. For a hub: those of the caller's telex.toml."""
 
     def agent(self, name: str, *, role: str | None = None) -> "Agent":
-        """This bus bound to one agent: sender and reader of every call. `role` is needed until it has joined."""
+        """This bus bound to one agent: sender and reader of every call. `role`: under which it joins."""
 
     async def send(
         self,
@@ -136,14 +136,18 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
         ack: str | None = None,
+        check: bool = True,
     ) -> Receipt:
-        """Check a message and store it for its recipients. Refused: a receipt with the findings; nothing is delivered.
+        """Check a message and store it for its recipients.
+
+        A refused message is not delivered: `Refused` is raised, or, without `check`, the receipt has the findings.
 
         `ack`: the token of a message that the sender has leased. It is acked in the transaction that stores this one:
         both happen or neither. If the message is refused, the lease stays as it is. A second send of the same message
         under the same id gets the first one's receipt; another message under a lease that is acked is not stored.
 
         Raises:
+            Refused: the message was refused; fix what its findings name.
             LeaseLost: the leased message was offered again, given up, withdrawn or acked; nothing was stored.
             NotFound: `ack` is not a token of a lease.
             OutcomeUnknown: the write failed half-way; send again with the id it names.
@@ -195,11 +199,13 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | LeasedMessage:
-        """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
+    ) -> LeasedMessage:
+        """Send, and wait for the reply, which is leased to the sender.
 
         Raises:
+            Refused: the request was refused; it carries the receipt.
             RequestTimedOut: no reply in time; the request stays open.
+            RequestFailed: no reply will come.
         """
 
     async def read(self, id: str, *, agent: str) -> StoredMessage:
@@ -282,12 +288,15 @@ class Bus(Protocol):
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        check: bool = True,
     ) -> Receipt:
-        """Answer an approval request, in its dialect, to the agent that asked. Refused: a receipt with the findings. An
-        approval of a wider contract without `modifications` grants the paths that the request names; if it names none,
-        nothing is decided.
+        """Answer an approval request, in its dialect, to the agent that asked. An approval of a wider contract without
+        `modifications` grants the paths that the request names; if it names none, nothing is decided.
+
+        A refused answer decides nothing: `Refused` is raised, or, without `check`, the receipt has the findings.
 
         Raises:
+            Refused: the answer was refused.
             NotFound: no approval request has that id.
             InvalidValue: its dialect has no conditions or modifications.
         """
@@ -297,9 +306,13 @@ class Bus(Protocol):
 
     async def join(
         self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
-    ) -> Member | Finding:
+    ) -> Member:
         """Join the team, or change the dialects that the agent reads. `by`: who adds the agent, if not itself; one that
-        has shut down is added by a lead or a person only. Refused: the finding."""
+        has shut down is added by a lead or a person only.
+
+        Raises:
+            NotAMember: it cannot join; `finding` says why.
+        """
 
     async def leave(self, name: str) -> int:
         """Remove an agent from the team; withdraw its messages and notify their senders. The number withdrawn."""

@@ -68,7 +68,15 @@ VERBS: dict[str, Verb] = {
         Verb("sweep", "POST", "/sweep", "operator", body="json", group="the record"),
     )
 }
-NOT_ON_THE_WIRE = ("self", "raw", "resolve", "message", "query", "follow")  # in the body, or local to the caller
+NOT_ON_THE_WIRE = (
+    "self",
+    "raw",
+    "resolve",
+    "message",
+    "query",
+    "follow",
+    "check",
+)  # in the body, or local to the caller
 
 
 class InboxMessage(NamedTuple):
@@ -115,7 +123,6 @@ _RESULTS: dict[str, Any] = {
     "dead_letters": list[InboxMessage],
 }
 _RECORDS = (EventRecord, WaitingMessage, InboxMessage)
-_OBJECTS = ("request", "join")  # their results are unions of objects
 RENDERED = "rendering"  # key of the rendering beside the fields of a message
 LOOKED_AT = frozenset({"read"})  # verbs whose result is a message with that key
 
@@ -150,7 +157,7 @@ def told(name: str, answer: Any) -> Any:
 
 def is_wrapped(name: str) -> bool:
     """Whether the response has the result under `answer`, because it is not an object itself."""
-    return name not in _OBJECTS and not is_value(answer_kind(name))
+    return not is_value(answer_kind(name))
 
 
 def summary(name: str) -> str:

@@ -47,6 +47,14 @@ class RefusalReason(NamedTuple):
     path: str
 
 
+class WarningCount(NamedTuple):
+    """How many messages passed with this warning."""
+
+    code: str
+    times: int
+    first: str  # the id of the first, or its line
+
+
 Row = tuple[str, str, str]  # agent, dialect, type
 
 
@@ -56,6 +64,7 @@ class ReplayReport:
         self._rows: dict[tuple[str, int], tuple[Row, ReplayCounts]] = {}
         self._agents: set[str] = set()
         self._reasons: dict[tuple[Row, str], RefusalReason] = {}
+        self._warnings: dict[str, WarningCount] = {}
 
     def add(self, entry: LogEntry, result: SimulatedResult) -> None:
         self.repeated += result.verdict == "repeated"
@@ -71,7 +80,7 @@ class ReplayReport:
             refusals = {finding.code: finding for finding in reversed(result.findings) if finding.severity == "refusal"}
             if result.verdict == "passed":
                 counts.forgiven += bool(refusals)
-                counts.warned += any(finding.severity == "warning" for finding in result.findings)
+                counts.warned += self._count_warnings(result, first)
             for code, finding in refusals.items():
                 new = RefusalReason(*row, code, 0, first, say=finding.say, path=finding.path)
                 reason = self._reasons.get((row, code), new)
@@ -80,6 +89,14 @@ class ReplayReport:
             self.kept += 1
             counts.pardoned += passed and entry.refused
             counts.newly += not passed and not entry.refused
+
+    def _count_warnings(self, result: SimulatedResult, first: str) -> bool:
+        """Count each code once. False: there is no warning."""
+        codes = {finding.code for finding in result.findings if finding.severity == "warning"}
+        for code in codes:
+            count = self._warnings.get(code, WarningCount(code, 0, first))
+            self._warnings[code] = count._replace(times=count.times + 1)
+        return bool(codes)
 
     def _row(self, result: SimulatedResult) -> tuple[Row, ReplayCounts]:
         agent, dialect, type_ = result.agent or UNNAMED, result.dialect, result.type
@@ -108,6 +125,10 @@ class ReplayReport:
 
     def by_type(self) -> list[tuple[Row, ReplayCounts]]:
         return sorted(self._rows.values(), key=lambda item: item[0])
+
+    def warnings(self) -> list[WarningCount]:
+        """The most frequent first."""
+        return sorted(self._warnings.values(), key=lambda count: (-count.times, count.code))
 
     def reasons(self) -> list[RefusalReason]:
         """The most frequent first."""

@@ -16,7 +16,7 @@ from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 from telex.stores.disk import refuse_links
 from telex.stores.sqlite.connection import SUFFIXES, store_error
-from telex.stores.sqlite.schema import APPLICATION_ID, EVENT, MESSAGE, VERSION, event_and_message
+from telex.stores.sqlite.schema import APPLICATION_ID, BACKUP_ID, EVENT, MESSAGE, VERSION, event_and_message
 from telex.work import reducer, snapshots
 from telex.work.view import work_message_from_log
 
@@ -100,6 +100,8 @@ def _version(file: ReadOnlyConnection) -> DoctorCheck:
     application, version = file.value("PRAGMA application_id"), file.value("PRAGMA user_version")
     if not application and not version and not file.value("SELECT count(*) FROM sqlite_schema"):
         return DoctorCheck("store", False, "the file is empty: the first telex send creates the store.")
+    if application == BACKUP_ID:
+        return DoctorCheck("store", False, "it is a backup: telex restore makes a store of it.")
     if application != APPLICATION_ID:
         return DoctorCheck("store", False, "it is a database, but not a Telex store.")
     if version > VERSION:

@@ -17,7 +17,7 @@ import apsw
 
 from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreTooNew, StoreUnavailable
 from telex.stores.disk import FileLock, ReserveFile, free_bytes, make_file, open_file, refuse_links, sync_folder
-from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from telex.stores.sqlite.schema import APPLICATION_ID, BACKUP_ID, MIGRATIONS, VERSION
 
 
 def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
@@ -131,6 +131,8 @@ class SqliteConnection:
             return version
         if version == 0 and application == 0 and not self.value("SELECT count(*) FROM sqlite_schema"):
             return 0
+        if application == BACKUP_ID:
+            raise StoreUnavailable(f"{self.path} is a backup: telex restore {self.path} makes a store of it.")
         raise StoreDamaged(f"{self.path} is a database, but not a Telex store. Nothing was changed.")
 
     def _bring_up_to_date(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from telex.model.message import AT_ONCE, STATES, Delivery, Event, LeasedMessage, State, StoredMessage
 
 APPLICATION_ID = 0x54454C58  # "TELX"
+BACKUP_ID = 0x54454C42  # "TELB", of a backup
 DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents
 
 _FIRST = """

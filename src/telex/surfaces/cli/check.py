@@ -27,7 +27,7 @@ from telex.surfaces.cli.usage import DONE, REFUSED, CommandError, Option, Parsed
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (
-    Option("--as", "ROLE", "sender role; the message must not claim another"),
+    Option("--role", "ROLE", "sender role; the message must not claim another"),
     Option("--to", "ROLE", "recipient role"),
     Option("--dialect", "NAME", "check as this dialect only; a .toml file declares your own"),
     Option("--team-dialect", "NAME", "dialect to prefer when a message fits two"),
@@ -41,7 +41,7 @@ OPTIONS = (
 )
 FORMATS = ("text", "json", "vbw")
 # options that decide how a message is read; a printed command repeats them
-REPEATED = ("--as", "--to", "--dialect", "--team-dialect", "--max-bytes")
+REPEATED = ("--role", "--to", "--dialect", "--team-dialect", "--max-bytes")
 USAGE_LINE = "telex check FILE…|DIR|- [options]"
 HELP = f"""{USAGE_LINE}
 
@@ -90,7 +90,7 @@ def _task(options: ParsedOptions) -> CheckCommand:
         raise CommandError(f"no format {shown(format_)}; there are {', '.join(FORMATS)}")
     return CheckCommand(
         desk=with_dialects(desk, options.get("--dialect"), options.get("--team-dialect")),
-        as_role=options.get("--as"),
+        as_role=options.get("--role"),
         to_role=role_of(options.get("--to")),
         format=format_,
         lines=options.has("--jsonl"),

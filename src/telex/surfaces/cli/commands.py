@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "nack": CommandInfo("receive", "Nack a message, with a reason: it is retried."),
         "extend": CommandInfo("receive", "Extend the lease of a message."),
         "request": CommandInfo("receive", "Send a message and wait for the reply."),
+        "worker": CommandInfo("worker", "Run the worker of a Python module."),
         "watch": CommandInfo("run", "Print a line for each new message, without leasing it."),
         "dead": CommandInfo("inbox", "List, retry or drop dead letters."),
     },
@@ -54,7 +55,6 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "search": CommandInfo("why", "Search messages by their words."),
         "replay": CommandInfo("replay", "Replay a log under other settings, or up to a time."),
         "migrate-log": CommandInfo("translate", "Convert a log to another version of its dialect."),
-        "doctor": CommandInfo("doctor", "Check the store for damage."),
     },
     "The work": {
         "contract": CommandInfo("contract", "Show contracts and their revisions."),
@@ -75,6 +75,14 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "team": CommandInfo("team", "Show the team; join, leave, start or shut it down."),
         "wake": CommandInfo("run", "Wake the session of an idle agent."),
     },
+    "Store and shell": {
+        "where": CommandInfo("where", "Show which store, settings and identity are used, and why."),
+        "doctor": CommandInfo("doctor", "Check the store for damage."),
+        "backup": CommandInfo("backup", "Back up the store to a file, while it is in use."),
+        "restore": CommandInfo("backup", "Make a store again from its backup."),
+        "completion": CommandInfo("help", "Print the completion script for bash, zsh or fish."),
+        "help": CommandInfo("help", "Show the help of a command, or the environment variables."),
+    },
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
         "token": CommandInfo("token", "Create, list and revoke tokens for the hub."),
@@ -94,6 +102,15 @@ HELP = """Telex: a typed, durable message bus for teams of AI agents.
 HELP_NAMES = ["-h", "--help"]
 COMPLETION = "_TELEX_COMPLETE"  # set by a shell that completes a word
 
+# options of fast commands whose values are completed
+_COMPLETED = {
+    "--as": "agents",
+    "--to": "agents",
+    "--role": "roles",
+    "--dialect": "dialects",
+    "--team-dialect": "dialects",
+}
+
 
 class _FastCommand(click.Command):
     """A command with its own option parser; click passes the words on and completes its options."""
@@ -101,7 +118,7 @@ class _FastCommand(click.Command):
     def __init__(self, name: str) -> None:
         module = import_module(f"telex.surfaces.cli.{name}")
         self.options: tuple[Option, ...] = module.OPTIONS
-        words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
+        words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, shell_complete=self._complete_value)
         settings = {"ignore_unknown_options": True, "allow_interspersed_args": False}
         super().__init__(name, settings, lambda words: module.run(list(words)), [words], add_help_option=False)
 
@@ -111,6 +128,16 @@ class _FastCommand(click.Command):
             for option in self.options
             if option.name.startswith(incomplete)
         ]
+
+    def _complete_value(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Values of some options; otherwise files."""
+        from telex.surfaces.cli.options import COMPLETERS
+
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        last = words[-1] if words else ""
+        if last not in _COMPLETED:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(word) for word in COMPLETERS[_COMPLETED[last]](ctx, param, incomplete)]
 
 
 class _LazyGroup(click.Group):
@@ -159,12 +186,18 @@ def _print_version(ctx: click.Context, _: click.Parameter, is_given: bool) -> No
 _VERSION = click.Option(
     ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
+# `main` handles them before the command; each command takes them too.
+_VERBOSE = click.Option(
+    ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the store, settings and identity that are used."
+)
+_DEBUG = click.Option(["--debug"], is_flag=True, expose_value=False, help="Print every call, and tracebacks of errors.")
 TELEX = _LazyGroup(
     name="telex",
     help=HELP,
-    epilog="Exit codes: 0 done, 2 refused, 3 not found, 4 timed out, 64 wrong usage, 1 anything else.",
+    epilog="Exit codes: 0 done, 2 refused, 3 not found, 4 timed out, 64 wrong usage, 1 anything else."
+    " Environment variables: telex help environment.",
     context_settings={"help_option_names": HELP_NAMES, "max_content_width": 100},
-    params=[_VERSION],
+    params=[_VERBOSE, _DEBUG, _VERSION],
 )
 
 

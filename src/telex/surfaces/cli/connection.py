@@ -8,7 +8,7 @@ import gc
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from telex.errors import (
     InvalidValue,
@@ -21,7 +21,17 @@ from telex.errors import (
     TelexError,
 )
 from telex.surfaces.cli.output import did_you_mean, shown
-from telex.surfaces.cli.usage import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, CommandError
+from telex.surfaces.cli.usage import (
+    DEBUG,
+    FAILED,
+    NOT_FOUND,
+    REFUSED,
+    TIMED_OUT,
+    USAGE,
+    CommandError,
+    Diagnostics,
+    note,
+)
 
 if TYPE_CHECKING:
     from telex.client import SyncBus
@@ -69,8 +79,23 @@ def opened(store: str | None, settings: "Settings | None" = None, *, to_show: bo
 
     if (store or os.environ.get(STORE)) == MEMORY and not to_show:
         raise CommandError("an in-memory store ends with this command: give a file with --store")
+    if Diagnostics.level:
+        _note_store(store, settings)
     with explained(), connect(store, settings=settings) as bus:
-        yield bus
+        yield _logged(bus) if Diagnostics.level == DEBUG else bus
+
+
+def _note_store(store: str | None, settings: "Settings | None" = None) -> None:
+    from telex.surfaces.cli.where import used_store
+
+    used = used_store(store, settings or settings_here())
+    note(f"store {used.value} ({used.why})")
+
+
+def _logged(bus: "SyncBus") -> "SyncBus":
+    from telex.surfaces.cli.where import LoggedBus
+
+    return cast("SyncBus", LoggedBus(bus))
 
 
 @contextmanager
@@ -148,6 +173,8 @@ def acting_agent(given: str | None, store: str | None) -> str | None:
     from telex.connection import TOKEN, is_hub
 
     name = given or os.environ.get(AGENT)
+    if name:
+        note(f"agent {name} ({'--as' if given else AGENT})")
     if name or not os.environ.get(TOKEN) or not is_hub(place_of(store)):
         return name
     from telex.bus import run_sync
@@ -173,6 +200,8 @@ def settings_here(dialect: str | None = None) -> "Settings":
 
     with explained():
         settings = load(os.getcwd())
+    if Diagnostics.level:
+        note(f"settings {settings.source or 'none'}")
     if dialect is None:
         return settings
     return settings._replace(forced=dialect_from(dialect, among=settings.dialects()))

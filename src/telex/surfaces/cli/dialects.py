@@ -154,7 +154,7 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
     [
         click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=COMPLETERS["types"]),
         dialect_option,
-        click.option("--as", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
+        click.option("--format", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
         json_option,
     ],
 )
@@ -197,7 +197,7 @@ AGENTS_MD = "agents-md"
         text_option("--role", "ROLE", "The role to teach.", complete="roles"),
         dialect_option,
         click.option(
-            "--as",
+            "--format",
             "format_",
             type=click.Choice(["text", AGENTS_MD]),
             default="text",

@@ -30,6 +30,7 @@ from telex.surfaces.cli.render import (
     Columns,
     ago,
     columns_lines,
+    content_facts,
     fields,
     marked,
     print_list,
@@ -160,7 +161,7 @@ def _row_facts(row: InboxRow, full: bool) -> dict[str, Any]:
     facts |= {"from": message.sender, "at": stamp(message.at), "inbox": delivery.inbox, "state": delivery.state}
     facts |= {"due_at": stamp(delivery.due_at)} | fields(delivery, "attempts holder")
     facts |= {"correlation": message.correlation, "answered_by": answered_by} | rendering_facts(message, rendering)
-    return facts | {"message": text_of(rendering or message)} if full else facts
+    return facts | content_facts(rendering or message) if full else facts
 
 
 # --- pending decisions of a person ------------------------------------------------------------------------------------

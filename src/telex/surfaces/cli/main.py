@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FAST = ("check", "send", "guard", "hook", "mcp")  # run for every message, file, commit, tool call and session
 
+ENVIRONMENT = "environment"  # topic of `telex help` beside the commands
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code. Without `argv`: for this process, whose streams it may change."""
@@ -32,8 +34,9 @@ def _code(args: list[str], *, is_process: bool) -> int:
         from telex.surfaces.clients.hook_process import run
 
         return run(args[1], args[2], is_process=is_process)
-    from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
+    from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError, diagnose
 
+    diagnose(0)
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -51,8 +54,13 @@ def _code(args: list[str], *, is_process: bool) -> int:
 
 
 def _run(args: list[str]) -> int:
-    if args[:1] == ["help"]:
-        args = [*args[1:2], "--help"]
+    while args[:1] and args[0] in ("-v", "--verbose", "--debug"):
+        from telex.surfaces.cli.usage import DEBUG, VERBOSE, diagnose
+
+        diagnose(DEBUG if args[0] == "--debug" else VERBOSE)
+        args = args[1:]
+    if args[:1] == ["help"] and not {ENVIRONMENT, "--help", "-h"}.intersection(args[1:2]):
+        args = [*args[1:], "--help"]
     from importlib import import_module
 
     is_fast = bool(args) and args[0] in FAST
@@ -63,7 +71,12 @@ def _run(args: list[str]) -> int:
 
 def _report(error: "CommandError") -> int:
     from telex.surfaces.cli.output import Screen, wrapped
+    from telex.surfaces.cli.usage import DEBUG, Diagnostics
 
+    if Diagnostics.level == DEBUG:
+        import traceback
+
+        traceback.print_exception(error)
     screen, name = Screen(sys.stderr), "telex: "
     for line in error.say.split("\n"):
         first, *others = wrapped(line, screen.width, len(name))

@@ -28,9 +28,10 @@ from telex.surfaces.cli.connection import (
     settings_here,
     team_dialects,
 )
+from telex.surfaces.cli.examples import examples_text
 from telex.surfaces.cli.output import did_you_mean, shown
 from telex.surfaces.cli.render import moment
-from telex.surfaces.cli.usage import NOT_FOUND, CommandError
+from telex.surfaces.cli.usage import DEBUG, NOT_FOUND, VERBOSE, CommandError, diagnose
 from telex.validation.authorization import normalised
 
 Run = Callable[..., int]
@@ -45,10 +46,35 @@ def command(
 ) -> Callable[[Run], click.Command]:
     """Decorator: a command, or a subcommand of a group, with these options and arguments in the order of its help."""
 
+    path = f"{group.name} {name}" if group else name
+
     def decorate(run: Run) -> click.Command:
-        return (group.command if group else click.command)(name)(_with_params(run, params))
+        made = (group.command if group else click.command)(name, epilog=_epilog(path))
+        return made(_with_params(run, [*params, *DIAGNOSTICS]))
 
     return decorate
+
+
+def _epilog(path: str) -> str:
+    head, _, lines = examples_text(path).partition("\n")
+    return f"{head}\n\n\b\n{lines}"
+
+
+class CommandGroup(click.Group):
+    """A group whose help has the whole first sentence of each command."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _first_sentence(made.help or "")) for name, made in self.commands.items()])
+
+
+def _first_sentence(text: str) -> str:
+    return text.split("\n\n")[0].replace("\n", " ").split(". ")[0].rstrip(".") + "."
+
+
+def command_group(name: str, **settings: Any) -> Callable[[Run], click.Group]:
+    """Decorator: a group of commands, with its examples."""
+    return click.group(name, cls=CommandGroup, epilog=_epilog(name), **settings)
 
 
 def _with_params(run: Run, params: Sequence[Param]) -> Run:
@@ -76,7 +102,8 @@ def listing_group(
                     raise click.UsageError(f"put {param.opts[0]} behind {ctx.invoked_subcommand}")
             return 0
 
-        group = click.group(name, invoke_without_command=True)(_with_params(invoke, params))
+        made = command_group(name, invoke_without_command=True)
+        group = made(_with_params(invoke, [*params, *DIAGNOSTICS]))
         if help_of_list:
             command("list", [*params], group=group)(run).help = help_of_list
         return group
@@ -97,6 +124,18 @@ def grouped(**groups: Any) -> Param:
         return invoke
 
     return decorate
+
+
+def _diagnose(ctx: click.Context, param: click.Parameter, is_given: bool) -> None:
+    if is_given and not ctx.resilient_parsing:
+        diagnose(DEBUG if param.name == "debug" else VERBOSE)
+
+
+def _diagnostic(*names: str) -> Param:
+    return click.option(*names, is_flag=True, is_eager=True, hidden=True, expose_value=False, callback=_diagnose)
+
+
+DIAGNOSTICS = (_diagnostic("-v", "--verbose"), _diagnostic("--debug"))  # of every command; the main help shows them
 
 
 # --- completion: each list is cheap, creates no store and reports no errors -------------------------------------------
@@ -259,7 +298,7 @@ dialect_option = text_option(
 team_dialect_option = text_option(
     "--team-dialect", "NAME", "Dialect to prefer when a message fits two.", complete="dialects"
 )
-role_option = text_option("--as", "ROLE", "Sender role.", "role", "roles")
+role_option = text_option("--role", "ROLE", "Sender role.", complete="roles")
 receiver_option = text_option("--to", "ROLE", "Recipient role.", "receiver", "roles")
 
 FILTERS = (

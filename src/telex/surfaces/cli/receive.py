@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.errors import LeaseLost, OutcomeUnknown, RequestTimedOut
+from telex.errors import LeaseLost, OutcomeUnknown, Refused, RequestTimedOut
 from telex.model.message import OPEN, LeasedMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
-from telex.ports.bus import MessageHistory, Receipt
+from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import file_word, files_in, pieces
 from telex.surfaces.cli.options import (
@@ -37,13 +37,13 @@ from telex.surfaces.cli.options import (
 from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, typed, wrapped
 from telex.surfaces.cli.render import (
     clock_time,
+    content_facts,
     head_facts,
     optional_stamp,
     print_one,
     rendering_facts,
     span,
     stamp,
-    text_of,
     translation_note,
     what,
     write_body,
@@ -142,15 +142,15 @@ def request_command(
     with opened(output.store, settings) as bus:
         try:
             answer = bus.request(raw, sender=agent, role=role, timeout=timeout, **header._asdict())
+        except Refused as error:
+            fix = f"telex fix {file_word(path)} --as {shell_word(role or agent)}"
+            print_receipt(error.receipt, fix=fix, as_json=output.as_json)
+            return REFUSED
         except RequestTimedOut as error:
             raise CommandError(shown(error.say), TIMED_OUT) from error
         except OutcomeUnknown as error:
             again = f"repeat the command with the same id: --id {shown(error.id or 'ID')}"
             raise CommandError(f"outcome unknown: {again}\n({shown(error.say)})", FAILED) from error
-        if isinstance(answer, Receipt):
-            fix = f"telex fix {file_word(path)} --as {shell_word(role or agent)}"
-            print_receipt(answer, fix=fix, as_json=output.as_json)
-            return DONE if answer.accepted else REFUSED
         _print_lease(bus, answer, agent, pending_reply(bus, answer.message), output)
     return DONE
 
@@ -165,7 +165,7 @@ def _print_lease(
         answer_by = optional_stamp(pending.by)
         tail = {"at": stamp(message.at), "answer_by": answer_by, "answered_by": pending.answered_by}
         rendered = rendering_facts(message, lease.rendering)
-        print_json(head | head_facts(message) | rendered | tail | {"message": text_of(lease.rendering or message)})
+        print_json(head | head_facts(message) | rendered | tail | content_facts(lease.rendering or message))
     else:
         _print_lease_text(lease, agent, pending, output)
     sys.stdout.flush()
@@ -343,4 +343,4 @@ def _draft_command(bus: "SyncBus", work_message: "WorkMessage", agent: str) -> t
     role = _role_of(bus, agent)
     signed = role if may_send(role, answer) else answer.senders[0]
     words = f"{answer.field_map['request']}={work_message.id}"
-    return f"telex new {answer.name}", f"--as {shell_word(signed)}", shell_word(words)
+    return f"telex new {answer.name}", f"--role {shell_word(signed)}", shell_word(words)

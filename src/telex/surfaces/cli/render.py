@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from telex.dialects.scalars import format_timestamp
 from telex.model.message import CHANGES, Delivery, Rendering, StoredMessage
+from telex.record import content_of
 from telex.surfaces.cli.output import Screen, print_json, shown, shown_block, wrapped
 from telex.surfaces.cli.usage import DONE, CommandError
 from telex.trace.text import cells, lasting, squeezed
@@ -151,6 +152,12 @@ MARK = "| "
 def text_of(message: Spoken) -> str:
     """The bytes as text; what is not UTF-8 is escaped."""
     return message.raw.decode("utf-8", "backslashreplace")
+
+
+def content_facts(message: Spoken) -> dict[str, Any]:
+    """Content of a message for JSON: a JSON object as `message`, other text as `raw`."""
+    content = content_of(message.raw)
+    return {"message": content, "raw": None} if isinstance(content, dict) else {"message": None, "raw": content}
 
 
 def marked(text: str, width: int | None = None) -> str:

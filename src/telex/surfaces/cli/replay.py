@@ -196,10 +196,12 @@ def _print_report(account: ReplayReport, seconds: float, strict: bool) -> None:
         lines += [*table, ""]
         if len(reasons) > REASONS_SHOWN_MAX:
             lines += [f"and {len(reasons) - REASONS_SHOWN_MAX:,} more; --json shows all", ""]
+    if warnings := account.warnings():
+        lines += [*table_lines(("warning", "times", "first"), [tuple(warning) for warning in warnings], screen), ""]
     rate = f"; {seconds:.1f} s, {total.messages / max(seconds, 1e-9):,.0f} messages a second"
     summary = _summary(account, total, strict) + (rate if total.messages >= RATE_FROM else "")
     screen.line(*lines, *(screen.paint(line, "bold") for line in wrapped(summary, screen.width)))
-    if reasons:
+    if reasons or warnings:
         errors = Screen(sys.stderr)
         hint = NEXT_STORED if account.kept else NEXT
         errors.line(*(errors.paint(line, "dim") for line in wrapped(hint, errors.width)))
@@ -240,6 +242,7 @@ def _summary_facts(account: ReplayReport, total: ReplayCounts, flaws: int, stric
         "messages": total.messages,
         "strict": strict,
         **fields(total, "passed warned refused newly pardoned forgiven"),
+        "warnings": [warning._asdict() for warning in account.warnings()],
         "repeated": account.repeated,
         "own": account.own,
         "unread": flaws,

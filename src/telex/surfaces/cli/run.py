@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from telex.bus import run_sync
-from telex.model.finding import Finding
+from telex.errors import NotAMember
 from telex.model.message import COMING_AND_GOING, Event, StoredMessage, stored_inboxes
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.store import Query
@@ -217,11 +217,12 @@ def _program(client: str) -> str:
 def _join(bus: "SyncBus", agents: list[AgentSpec]) -> None:
     """Join the agents, so that others can send to them from now on."""
     for agent in agents:
-        member = bus.join(agent.name, role=agent.role, by=HUMAN)
-        if isinstance(member, Finding):
+        try:
+            bus.join(agent.name, role=agent.role, by=HUMAN)
+        except NotAMember as error:
             screen = Screen(sys.stderr)
-            screen.line(*refused_lines((member,), screen))
-            raise CommandError(f"{shown(agent.name)} cannot join the team", REFUSED)
+            screen.line(*refused_lines((error.finding,) if error.finding is not None else (), screen))
+            raise CommandError(f"{shown(agent.name)} cannot join the team", REFUSED) from error
 
 
 # --- team up ----------------------------------------------------------------------------------------------------------

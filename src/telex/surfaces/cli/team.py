@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.model.finding import Finding
+from telex.errors import NotAMember
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import roster_of
 from telex.model.work import TOPIC, UNSETTLED, MemberShutdown, ShutdownReport
@@ -100,13 +100,16 @@ def team_command(example: bool, store: str | None, as_json: bool) -> int:
 )
 def join(store: str | None, as_json: bool, *, name: str, reads: tuple[str, ...], **more: str | None) -> int:
     """Add an agent to the team. One that has shut down is added by a lead or a person."""
-    with opened(store) as bus:
-        member = bus.join(name, dialects=reads, **more)
-    if isinstance(member, Finding):
+    try:
+        with opened(store) as bus:
+            member = bus.join(name, dialects=reads, **more)
+    except NotAMember as error:
+        if error.finding is None:
+            raise
         if as_json:
-            print_json({"joined": False, "findings": [member._asdict()]})
+            print_json({"joined": False, "findings": [error.finding._asdict()]})
         screen = Screen(sys.stderr)
-        screen.line(*refused_lines((member,), screen))
+        screen.line(*refused_lines((error.finding,), screen))
         return REFUSED
     words = f"{shown(member.name)} is in the team as {shown(member.role)}"
     facts = {"joined": True, "name": member.name, "role": member.role, "reads": list(member.dialects)}

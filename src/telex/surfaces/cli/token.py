@@ -11,7 +11,7 @@ from telex.delivery.membership import name_not_allowed
 from telex.model.roster import AGENT as ROLELESS
 from telex.model.roster import HUMAN
 from telex.surfaces.cli.connection import MEMORY, explained, settings_here, store_path
-from telex.surfaces.cli.options import BUS, command, flag, text_option
+from telex.surfaces.cli.options import BUS, command, command_group, flag, text_option
 from telex.surfaces.cli.output import did_you_mean, print_json, shown
 from telex.surfaces.cli.render import ago, fields, moment, optional_stamp, print_list, print_one, stamp
 from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
@@ -25,12 +25,13 @@ _SPAN = re.compile(r"(\d{1,6})\s*(m|h|d)\Z")
 _SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
-@click.group("token")
-def token_command() -> None:
+@command_group("token")
+def token_command() -> int:
     """Create, list and revoke tokens for the hub.
 
     Clients on other machines need one. It is bound to a name and a role.
     """
+    return DONE
 
 
 @command(

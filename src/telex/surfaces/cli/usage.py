@@ -1,16 +1,27 @@
-"""Exit codes, the error that ends a command, and the option parser of the commands that must start fast.
+"""Exit codes, the error that ends a command, diagnostics, and the option parser of commands that must start fast.
 
 One table lists the options; parsing and `--help` both use it. All other commands use click.
 """
 
 import sys
 from collections.abc import Iterator
+from typing import ClassVar
 
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.output import did_you_mean, shell_word, shown, wrapped
 
 DONE, FAILED, REFUSED, NOT_FOUND, TIMED_OUT, USAGE, INTERRUPTED = 0, 1, 2, 3, 4, 64, 130
 HELP_COLUMNS = 80
+
+
+VERBOSE, DEBUG = 1, 2  # levels of diagnostics
+
+
+class Diagnostics:
+    """Diagnostics of this process, on stderr: the level, and the notes that were printed."""
+
+    level = 0
+    notes: ClassVar[set[str]] = set()
 
 
 class CommandError(Exception):
@@ -29,6 +40,9 @@ class Option(NamedTuple):
     once: str = ""  # error text when it is given twice; empty: the last value counts
 
 
+DIAGNOSTIC_OPTIONS = (Option("--verbose", "", "", "-v"), Option("--debug", "", ""))  # of every command
+
+
 class ParsedOptions(NamedTuple):
     options: dict[str, str]  # by name; a flag has an empty value
     operands: list[str]
@@ -44,9 +58,31 @@ class ParsedOptions(NamedTuple):
         return "".join(f" {name} {shell_word(self.options[name])}" for name in names if name in self.options)
 
 
+def diagnose(level: int) -> None:
+    """Print notes and log records from now on. 0: none."""
+    Diagnostics.level = level
+    Diagnostics.notes.clear()
+    if level:
+        import logging
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("telex: %(levelname)s %(name)s: %(message)s"))
+        logger = logging.getLogger("telex")
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.DEBUG if level == DEBUG else logging.INFO)
+
+
+def note(text: str, level: int = VERBOSE) -> None:
+    """Print a line on stderr, once, if diagnostics of this level are on."""
+    if Diagnostics.level >= level and text not in Diagnostics.notes:
+        Diagnostics.notes.add(text)
+        sys.stderr.write(f"telex: {shown(text)}\n")
+        sys.stderr.flush()
+
+
 def parse(args: list[str], table: tuple[Option, ...], help: str) -> ParsedOptions | None:
     """Sort the words into options and operands; after `--` all are operands. None: `--help` was printed."""
-    known = {name: option for option in table for name in (option.name, option.short) if name}
+    known = {name: option for option in (*table, *DIAGNOSTIC_OPTIONS) for name in (option.name, option.short) if name}
     parsed = ParsedOptions({}, [])
     words = iter(args)
     for word in words:
@@ -62,9 +98,13 @@ def parse(args: list[str], table: tuple[Option, ...], help: str) -> ParsedOption
             if option.once and option.name in parsed.options:
                 raise CommandError(option.once)
             parsed.options[option.name] = _value(option, value if sign else None, words)
+    if parsed.has("--verbose") or parsed.has("--debug"):
+        diagnose(DEBUG if parsed.has("--debug") else VERBOSE)
     if not parsed.has("--help"):
         return parsed
-    sys.stdout.write(help % _help_text(table))
+    from telex.surfaces.cli.examples import examples_text
+
+    sys.stdout.write(f"{help % _help_text(table)}\n{examples_text(help.split()[1])}")
     return None
 
 

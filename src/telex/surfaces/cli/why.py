@@ -20,6 +20,7 @@ from telex.surfaces.cli.render import (
     MARK,
     ago,
     clock_time,
+    content_facts,
     day_time,
     head_facts,
     optional_stamp,
@@ -145,7 +146,7 @@ def show_command(id: str, raw: bool, agent: str | None, store: str | None, as_js
         facts = head_facts(message) | {"at": stamp(message.at), "state": history.state, "digest": message.digest.hex()}
         facts |= {"as": agent, "given": _has_received(history, agent)} if agent is not None else {}
         facts |= rendering_facts(message, rendering)
-        print_json(facts | {"bytes": len((rendering or message).raw), "message": text_of(rendering or message)})
+        print_json(facts | {"bytes": len((rendering or message).raw)} | content_facts(rendering or message))
     elif raw:
         write_bytes((rendering or message).raw)
     else:
@@ -194,7 +195,7 @@ def search_command(words: tuple[str, ...], limit: int, store: str | None, as_jso
     if as_json:
         for message in messages:
             facts = head_facts(message) | {"at": stamp(message.at), "refused": message.refused}
-            print_json(facts | {"message": text_of(message)})
+            print_json(facts | content_facts(message))
         return DONE
     if not messages:
         sys.stderr.write(f"no message contains {shown(text)}\n")
@@ -228,21 +229,15 @@ FORMS = (*FOR_TERMINALS, "mermaid", "svg")
     "trace",
     [
         click.argument("correlation", metavar="CORRELATION"),
-        click.option("--as", "form", type=click.Choice(FORMS), help="Format; a tree if not given."),
+        click.option("--format", "form", type=click.Choice(FORMS), help="Format; a tree if not given."),
         text_option("-o", "FILE", "Write it to a file.", "file"),
         *BUS,
     ],
 )
 def trace_command(correlation: str, form: str | None, file: str | None, store: str | None, as_json: bool) -> int:
-    """Show a conversation: messages, leases, acks and failures.
-
-    \b
-      telex trace release-7                        a tree with timings
-      telex trace release-7 --as sequence          one column per agent
-      telex trace release-7 --as svg -o trace.svg  a picture
-    """
+    """Show a conversation: messages, leases, acks and failures."""
     if as_json and form is not None:
-        raise CommandError(f"--json prints the messages: leave out --as {form}")
+        raise CommandError(f"--json prints the messages: leave out --format {form}")
     with opened_to_look(store) as bus:
         histories = bus.trace(correlation)
     if as_json:

@@ -53,13 +53,7 @@ work_argument = click.argument("work", metavar="WORK")
     ],
 )
 def work_command(machine: bool, mermaid: bool, store: str | None, as_json: bool) -> int:
-    """The signal pipeline: triage, research, plan, waves of steps, review and audit, revisions, approval.
-
-    \b
-      telex work start request.md --id reset    ask the architect for a triage
-      telex work run                            route incoming signals
-      telex work show reset                     show its progress
-    """
+    """The signal pipeline: triage, research, plan, waves of steps, review and audit, revisions, approval."""
     screen = Screen(sys.stdout)
     if mermaid:
         screen.line(diagram())

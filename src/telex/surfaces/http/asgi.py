@@ -19,6 +19,7 @@ from telex.errors import (
     NotAMember,
     NotFound,
     OutcomeUnknown,
+    Refused,
     RequestFailed,
     RequestTimedOut,
     StoreError,
@@ -77,6 +78,8 @@ def problem(status: int, code: str, detail: str, **more: Any) -> HttpResponse:
 
 
 def error_response(error: TelexError) -> HttpResponse:
+    if isinstance(error, Refused):
+        return receipt_response(error.receipt)
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
     named = {"id": error.id} if isinstance(error, OutcomeUnknown | RequestTimedOut | RequestFailed) else {}
     return problem(status, error.code, public_text(error), **named)

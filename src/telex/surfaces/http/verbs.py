@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote_to_bytes
 from starlette.requests import Request
 
 from telex.config import Settings
-from telex.errors import InvalidValue, NotFound, TelexError
+from telex.errors import InvalidValue, NotAMember, NotFound, TelexError
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import LeasedMessage, Rendering, StoredMessage
@@ -46,6 +46,7 @@ class VerbHandler:
         self._bus, self._limits = bus, limits
         self._special: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "events": self._events,
+            "join": self._join,
             "receive": self._receive,
             "rendering": self._rendering,
             **{name: partial(self._list, name) for name in LISTS},
@@ -99,6 +100,14 @@ class VerbHandler:
     async def _call_bus(self, name: str, values: dict[str, Any]) -> Any:
         method, positional = getattr(self._bus, name), _POSITIONAL.get(name)
         return await (method(**values) if positional is None else method(values.pop(positional), **values))
+
+    async def _join(self, values: dict[str, Any]) -> Any:
+        try:
+            return await self._call_bus("join", values)
+        except NotAMember as error:
+            if error.finding is None:
+                raise
+            return error.finding
 
     async def _events(self, values: dict[str, Any]) -> list[Any]:
         """A page of events; with `wait`, the next ones as soon as there are any."""
@@ -209,8 +218,6 @@ def query_arguments(wanted: dict[str, Argument], query: bytes) -> dict[str, Any]
 
 def _result_response(name: str, result: Any) -> HttpResponse:
     if isinstance(result, Receipt):
-        if not result.accepted:
-            return asgi.receipt_response(result)
         tree = plain(result) if result.findings else result._asdict()  # the same, but faster
         return HttpResponse(200 if result.duplicate else 201, encoded(tree))
     if isinstance(result, Finding):  # of a refused join
@@ -355,7 +362,7 @@ class ExtraRoutes:
         arguments = message._asdict() | {"sender": named["sender"], "role": named.get("role")}
         raw, tree = arguments.pop("raw"), arguments.pop("message")
         try:
-            return plain(await self._bus.send(raw if raw is not None else tree, **arguments))
+            return plain(await self._bus.send(raw if raw is not None else tree, check=False, **arguments))
         except TelexError as error:
             return decoded(asgi.error_response(error).body)
 

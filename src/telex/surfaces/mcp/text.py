@@ -45,7 +45,7 @@ Dialects = Mapping[str, Dialect]
 class ToolResult(NamedTuple):
     text: str
     tree: dict[str, Any]  # as on the other surfaces
-    wrong: bool = False
+    wrong: bool = False  # the call failed. A refused message is no error: some clients wrap errors in long records
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

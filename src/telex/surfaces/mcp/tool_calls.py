@@ -13,11 +13,10 @@ from telex.config import Settings
 from telex.dialects.registry import by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
-from telex.errors import NotFound, StoreError, TelexError
+from telex.errors import NotAMember, NotFound, StoreError, TelexError
 from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
 from telex.generate.type_view import participants
 from telex.model.contracts import PathVerdict
-from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
@@ -161,13 +160,13 @@ class CallContext(NamedTuple):
 async def send(context: CallContext, given: Given) -> ToolResult:
     agent, role = context.who()
     rest = {name: given.get(name) for name in ("to", "id", "reply_to", "correlation")}
-    receipt = await context.bus.send(given["message"], sender=agent, role=role, **rest)
+    receipt = await context.bus.send(given["message"], sender=agent, role=role, check=False, **rest)
     if receipt.accepted:
         reach = reach_of(context.sessions, receipt.to) if context.sessions else {}
         return ToolResult(results.stored_text(receipt, reach), plain(receipt) | ({"reach": reach} if reach else {}))
     about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
     text = results.refused_text(about, receipt.findings, receipt.fixed, certain=receipt.certain)
-    return ToolResult(text, plain(receipt), wrong=True)
+    return ToolResult(text, plain(receipt))
 
 
 async def check_(context: CallContext, given: Given) -> ToolResult:
@@ -180,7 +179,7 @@ async def check_(context: CallContext, given: Given) -> ToolResult:
         )
     certain = checked.fixed is not None
     text = results.refused_text(what(checked), checked.findings, _fixed(checked), certain=certain)
-    return ToolResult(text, answer_of(checked), wrong=True)
+    return ToolResult(text, answer_of(checked))
 
 
 def _fixed(checked: CheckResult) -> str | None:
@@ -307,8 +306,7 @@ async def guard(context: CallContext, given: Given) -> ToolResult:
     verdicts = [verdict._replace(path=path) for verdict, path in zip(judged, paths, strict=True)]
     lines = [line for verdict in verdicts for line in _verdict_lines(verdict)] or ["no paths were given"]
     requests = dict.fromkeys(_request_line(verdict) for verdict in verdicts if verdict.ask is not None)
-    is_refused = not all(verdict.allowed for verdict in verdicts)
-    return ToolResult("\n".join([*lines, *requests]), {"answer": plain(verdicts)}, wrong=is_refused)
+    return ToolResult("\n".join([*lines, *requests]), {"answer": plain(verdicts)})
 
 
 def _verdict_lines(verdict: PathVerdict) -> list[str]:
@@ -325,9 +323,12 @@ def _request_line(verdict: PathVerdict) -> str:
 async def team(context: CallContext, given: Given) -> ToolResult:
     if given.get("join") or given.get("reads"):
         agent, role = context.who()
-        member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()), by=agent)
-        if isinstance(member, Finding):
-            return ToolResult(f"refused:\n{finding_text([member])}", plain(member), wrong=True)
+        try:
+            member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()), by=agent)
+        except NotAMember as error:
+            if error.finding is None:
+                raise
+            return ToolResult(f"refused:\n{finding_text([error.finding])}", plain(error.finding), wrong=True)
         reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
         return ToolResult(f"{shown(member.name)} is in the team as {shown(member.role)}{reads}", plain(member))
     roster = await context.bus.roster()

@@ -1,0 +1,69 @@
+"""`telex worker`: the worker of a module in the working directory."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import telex
+from tests.cli.cli_kit import Run, run
+from tests.proofs import proves
+from tests.worker.worker_kit import task
+
+__all__ = ["run"]
+
+MODULE = """
+import telex
+from telex.messages.build_flow import StatusUpdate, TaskAssignment
+
+worker = telex.Worker("w1", role="dev")
+
+@worker.handles(TaskAssignment)
+def build(task: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+    worker.stop()
+    return StatusUpdate(task_id=task.payload.task_id, status="COMPLETED", details="\\x1b[31m")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    (tmp_path / "builder.py").write_text(MODULE, encoding="utf-8")
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith(("builder", "broken")):
+            del sys.modules[name]
+    logger = logging.getLogger("telex.worker")
+    logger.handlers, logger.propagate = [], True
+
+
+@proves("worker/command")
+@pytest.mark.parametrize("target", ["builder", "builder:worker", "builder.py"])
+def test_a_worker_of_a_module_replies_and_ends(run: Run, folder: Path, target: str) -> None:
+    with telex.connect(folder / "telex.db", settings=telex.Settings()) as bus:
+        bus.join("w1", role="dev")
+        bus.agent("lead", role="lead").send(task("T1"), to="w1", id="task")
+        assert run("worker", target, "--store", str(folder / "telex.db")).code == 0
+        assert bus.why("task")[0].state == "acked"
+
+
+@proves("worker/command")
+@pytest.mark.parametrize(
+    "text, target, code",
+    [
+        ("", "nothing", 64),
+        ("", "broken", 64),
+        ("", "builder:other", 64),
+        ("import no_such_module", "broken", 1),
+    ],
+    ids=["no module", "no worker", "another name", "a missing dependency"],
+)
+def test_what_is_wrong_with_the_module_is_named(run: Run, folder: Path, text: str, target: str, code: int) -> None:
+    (folder / "broken.py").write_text(text, encoding="utf-8")
+    result = run("worker", target)
+    assert result.code == code
+    assert target.partition(":")[0] in result.err

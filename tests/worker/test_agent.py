@@ -1,0 +1,204 @@
+"""Agents, leases and messages: the bus as one agent uses it."""
+
+import asyncio
+import inspect
+from pathlib import Path
+
+import pytest
+
+import telex
+from telex.agent import Agent, Lease
+from telex.client import SyncAgent, SyncLease
+from telex.messages import load
+from telex.messages.build_flow import StatusUpdate, TaskAssignment
+from telex.testing import Team
+from tests.dialects.toml_dialects import KANBAN
+from tests.proofs import proves
+from tests.surfaces.surfaces_kit import Time, running_hub
+from tests.worker.worker_kit import done, kinds, play, task
+
+
+async def pair(team: Team) -> tuple[Agent, Agent]:
+    dev, lead = team.agent("dev", role="dev"), team.agent("lead", role="lead")
+    await dev.join()
+    return dev, lead
+
+
+@proves("agent/bound")
+def test_an_agent_acts_under_its_name() -> None:
+    async def scene(team: Team) -> None:
+        dev, lead = await pair(team)
+        receipt = await lead.send("Hello", to="dev")
+        assert [message.text for message in await dev.inbox()] == ["Hello"]
+        assert (await dev.read(receipt.id)).body == "Hello"
+        [lease] = await dev.receive()
+        assert (lease.message.sender, lease.attempt, lease.agent) == ("lead", 1, dev)
+        await dev.leave()
+        with pytest.raises(telex.Refused):
+            await lead.send("Hello", to="dev")
+
+    play(scene)
+
+
+@proves("agent/lease")
+def test_a_lease_is_settled_in_five_ways() -> None:
+    async def scene(team: Team) -> None:
+        dev, lead = await pair(team)
+        for id_ in ("ack", "nack", "reject", "release"):
+            await lead.send("Do it", to="dev", id=id_)
+        acked, nacked, rejected, released = await dev.receive(limit=4)
+        opened = acked.is_open
+        assert await acked.extend(500) == acked.until == team.clock.now() + 500
+        assert await acked.ack()
+        assert not await acked.ack()
+        assert (opened, acked.is_open) == (True, False)
+        assert (await nacked.nack("later", delay=40)).due_at == team.clock.now() + 40
+        assert (await rejected.reject("never")).state == "dead"
+        assert (await released.release("not now")).attempts == 0
+        assert [(one.original.id, one.attempt) for one in await dev.receive(limit=4)] == [("release", 1)]
+        assert (await kinds(team, "release"))[-2:] == ["returned", "leased"]
+        with pytest.raises(telex.LeaseLost):
+            await released.ack()
+
+    play(scene)
+
+
+@proves("agent/lease")
+def test_a_nack_is_final_or_uncounted_but_not_both() -> None:
+    async def scene(team: Team) -> None:
+        dev, lead = await pair(team)
+        await lead.send("Do it", to="dev")
+        [lease] = await dev.receive()
+        with pytest.raises(telex.InvalidValue):
+            await team.bus.nack(lease.token, agent="dev", reason="no", final=True, counted=False)
+
+    play(scene)
+
+
+@proves("agent/reply")
+def test_a_reply_is_addressed_and_acks() -> None:
+    async def scene(team: Team) -> None:
+        dev, lead = await pair(team)
+        await lead.send(task("T1"), to="dev", id="task")
+        [lease] = await dev.receive()
+        with pytest.raises(telex.Refused) as refused:
+            await lease.reply({"type": "STATUS_UPDATE"})
+        assert refused.value.findings
+        opened = [lease.is_open]
+        await lease.reply("I begin.", ack=False)
+        opened.append(lease.is_open)
+        await lease.reply(done(lease.message.body))
+        assert (opened, lease.is_open) == ([True, True], False)
+        [_, note, report] = team.sent
+        assert {(one.to, one.reply_to, one.correlation) for one in (note, report)} == {("lead", "task", "T1")}
+        assert (await kinds(team, "task"))[-1] == "acked"
+
+    play(scene)
+
+
+@proves("agent/listen")
+def test_listening_keeps_the_lease_while_the_loop_works() -> None:
+    async def scene() -> list[str]:
+        settings = telex.Settings(limits=telex.Settings().limits._replace(lease_seconds=0.06))
+        async with telex.connect("memory:", settings=settings) as bus:
+            await bus.agent("lead", role="lead").send("Do it", to="dev", id="task")
+            async for lease in bus.agent("dev", role="dev").listen():
+                await asyncio.sleep(0.2)
+                await lease.ack()
+                break
+            [history] = await bus.why("task")
+            return [event.kind for event in history.events]
+
+    story = asyncio.run(scene())
+    assert story.count("leased") == 1
+    assert "extended" in story
+    assert story[-1] == "acked"
+
+
+@proves("agent/body")
+def test_a_body_is_typed_in_the_readers_dialect_or_a_dict_or_text() -> None:
+    async def scene(team: Team) -> None:
+        dev, lead = await pair(team)
+        await lead.send(task("T1"), to="dev")
+        await lead.send("Hello", to="dev")
+        typed, text = await dev.receive(limit=2)
+        assert isinstance(typed.message.body, TaskAssignment)
+        assert typed.message.body.payload.task_id == "T1"
+        assert typed.message.body is typed.message.body
+        assert text.message.body == "Hello"
+        unknown = typed.message._replace(dialect="none", type="X", raw=b'{"a": 1}')
+        assert unknown.body == {"a": 1}
+
+    play(scene)
+
+
+@proves("agent/body")
+def test_a_body_of_a_teams_own_dialect_is_typed() -> None:
+    async def scene(team: Team) -> None:
+        type_ = KANBAN.types["put_up"]
+        board, reader = (team.agent(name, role=name) for name in (type_.senders[0], type_.receivers[0]))
+        await reader.join()
+        await board.send(type_.example, to=reader.name)
+        [lease] = await reader.receive()
+        assert isinstance(lease.message.body, load(KANBAN).PutUp)
+
+    play(scene, settings=telex.Settings(own_dialects=(KANBAN,)))
+
+
+@proves("agent/request")
+def test_a_request_returns_the_reply_acked_or_raises() -> None:
+    async def scene(team: Team) -> None:
+        _, lead = await pair(team)
+        worker = telex.Worker("kim", role="qa")
+        worker.otherwise(lambda message: f"{message.text} 5432")
+        team.worker(worker)
+        await team.settle()
+        answer = asyncio.ensure_future(lead.request("Which port?", to="kim"))
+        await team.settle()
+        reply = await answer
+        assert reply.text == "Which port? 5432"
+        assert (await kinds(team, reply.id))[-1] == "acked"
+        late = asyncio.ensure_future(lead.request("Which port?", to="dev", timeout=5))
+        await team.advance(6)
+        with pytest.raises(telex.RequestTimedOut):
+            await late
+        with pytest.raises(telex.Refused):
+            await lead.request({"type": "TASK_ASSIGNMENT"}, to="dev")
+
+    play(scene)
+
+
+@proves("agent/sync")
+def test_a_blocking_bus_has_blocking_agents() -> None:
+    with telex.connect("memory:", settings=telex.Settings()) as bus:
+        lead, dev = bus.agent("lead", role="lead"), bus.agent("dev", role="dev")
+        dev.join()
+        lead.send(task("T1"), to="dev")
+        lease = next(dev.listen())
+        assert lease.message.body.payload.task_id == "T1"
+        lease.extend(100)
+        lease.reply(done(lease.message.body))
+        [reply] = lead.receive()
+        assert StatusUpdate.from_message(reply.message).payload.status == "COMPLETED"
+        assert reply.ack()
+    for kind, blocking in ((Agent, SyncAgent), (Lease, SyncLease)):
+        for name, method in inspect.getmembers(kind, inspect.isfunction):
+            if not name.startswith("_"):
+                assert inspect.signature(method).parameters == inspect.signature(getattr(blocking, name)).parameters
+                assert getattr(blocking, name).__doc__ or (kind, name) == (Agent, "receive")
+
+
+@proves("agent/hub")
+def test_agents_and_leases_are_the_same_through_a_hub(tmp_path: Path) -> None:
+    with running_hub(tmp_path, Time()) as hub, telex.connect(hub.url, settings=telex.Settings()) as bus:
+        lead, dev = bus.agent("lead", role="lead"), bus.agent("dev", role="dev")
+        dev.join()
+        lead.send(task("T1"), to="dev", id="task")
+        [lease] = dev.receive()
+        assert lease.release("not now").attempts == 0
+        [lease] = dev.receive()
+        lease.reply(done(lease.message.body))
+        assert bus.why("task")[0].state == "acked"
+        lead.send("Never", to="dev", id="never")
+        [lease] = dev.receive()
+        assert lease.reject("no").state == "dead"
