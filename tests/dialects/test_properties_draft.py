@@ -1,7 +1,5 @@
 """Does a draft pass its own check once its blanks are filled, and not before?"""
 
-import re
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import draft, write
-from telex.messages import python_name
 from telex.model.finding import refusals
 from telex.testing.strategies import messages
 from telex.validation.check import CheckPolicy, check
@@ -53,19 +50,6 @@ def test_a_draft_is_refused_for_its_blanks_only_and_passes_once_they_are_filled(
     assert refusals(done.findings) == []
 
 
-@EVERY_DIALECT
-@given(data=st.data())
-def test_a_builder_makes_what_a_draft_makes_and_keeps_what_it_was_given(dialect: Dialect, data: st.DataObject) -> None:
-    type_, whole = data.draw(VALID[dialect.name])
-    fields = given_fields(dialect, type_, whole, data)
-    build = getattr(import_module(f"telex.messages.{re.sub('[-.]', '_', dialect.slug)}"), type_.name.lower())
-    tree = build(**{python_name(name): value for name, value in fields.items()})
-    kept = own_fields(dialect, type_, tree)
-    assert {name: kept[name] for name in fields} == fields
-    done = check(write(dialect, filled(tree, whole)).encode(), CheckPolicy(forced=dialect))
-    assert refusals(done.findings) == []
-
-
 @pytest.mark.parametrize("dialect, type_", [(d, t) for d in BUILT_IN for t in d.types.values()], ids=lambda v: v.name)
 def test_a_draft_of_nothing_fills_what_can_be_known(dialect: Dialect, type_: MessageType) -> None:
     tree = draft(dialect, type_, {}, now=NOW, new_id="id-1")
@@ -77,10 +61,3 @@ def test_a_draft_of_nothing_fills_what_can_be_known(dialect: Dialect, type_: Mes
     for name, field in type_.fields.items():
         inside = tree[dialect.payload] if dialect.payload else tree
         assert (name in inside) is field.required
-
-
-@pytest.mark.parametrize("dialect, type_", [(d, t) for d in BUILT_IN for t in d.types.values()], ids=lambda v: v.name)
-def test_a_builder_refuses_a_field_that_its_type_does_not_have(dialect: Dialect, type_: MessageType) -> None:
-    module = import_module(f"telex.messages.{re.sub('[-.]', '_', dialect.slug)}")
-    with pytest.raises(TypeError, match="mood"):
-        getattr(module, type_.name.lower())(mood="good")

@@ -1,7 +1,7 @@
 """Python stubs and TypeScript types: they take right messages and refuse wrong ones."""
 
 import ast
-import importlib
+import inspect
 import json
 import os
 import re
@@ -9,69 +9,83 @@ import subprocess
 import sys
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.registry import BUILT_IN, PLAIN, VERSIONS
 from telex.dialects.schema import Dialect, MessageType, OneOf
-from telex.generate.typings import builders_stub, typescript
+from telex.generate.typings import classes_stub, typescript
+from telex.messages import load
 from tests.dialects.user_dialect import OWN
+from tests.proofs import proves
 
 ROOT = Path(__file__).parents[2]
-every_dialect = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 
 
-def functions(dialect: Dialect) -> dict[str, list[str]]:
-    """The arguments of each function in the stub, all of them by keyword."""
-    found: dict[str, list[str]] = {}
-    for node in ast.parse(builders_stub(dialect)).body:
-        if isinstance(node, ast.FunctionDef):
-            assert node.args.args == []
-            assert ast.get_docstring(node)
-            found[node.name] = [argument.arg for argument in node.args.kwonlyargs]
-    return found
+class StubClass(NamedTuple):
+    keywords: dict[str, bool]  # name → required
+    attributes: set[str]
+    inner: dict[str, "StubClass"]
 
 
-@every_dialect
-def test_every_builder_takes_what_its_stub_names(dialect: Dialect) -> None:
-    module = importlib.import_module(f"telex.messages.{re.sub('[-.]', '_', dialect.slug)}")
-    assert set(functions(dialect)) == {name.lower() for name in dialect.types}
-    for name, arguments in functions(dialect).items():
-        build = getattr(module, name)
-        assert build(**dict.fromkeys(arguments, "x"))["type"].lower() == name
-        with pytest.raises(TypeError):
-            build(no_such_field="x")
+def stub_class(node: ast.ClassDef) -> StubClass:
+    methods = [inner for inner in node.body if isinstance(inner, ast.FunctionDef)]
+    [made] = [method for method in methods if method.name == "__init__"]
+    assert [argument.arg for argument in made.args.args] == ["self"]
+    required = [default is None for default in made.args.kw_defaults]
+    keywords = dict(zip([argument.arg for argument in made.args.kwonlyargs], required, strict=True))
+    attributes = {method.name for method in methods} - {"__init__"}
+    return StubClass(keywords, attributes, stub_classes(node))
 
 
-@every_dialect
-def test_a_stub_names_every_field(dialect: Dialect) -> None:
-    for type_ in dialect.types.values():
-        fields = {name.removesuffix("_") for name in functions(dialect)[type_.name.lower()]}
-        assert fields == {*type_.fields, *dialect.envelope}
+def stub_classes(node: ast.Module | ast.ClassDef) -> dict[str, StubClass]:
+    return {inner.name: stub_class(inner) for inner in node.body if isinstance(inner, ast.ClassDef)}
 
 
-def test_names_that_python_does_not_take_are_changed_or_left_out() -> None:
-    assert "from_" in functions(OWN)["done"]
-    assert {"class_", "crew"} <= set(functions(OWN)["message"])
-    assert "call-sign" not in builders_stub(OWN)
+def run_time_class(kind: type) -> StubClass:
+    parameters = inspect.signature(kind).parameters.items()
+    keywords = {name: parameter.default is parameter.empty for name, parameter in parameters}
+    inner = {name: run_time_class(value) for name, value in vars(kind).items() if isinstance(value, type)}
+    attributes = {name for name, value in vars(kind).items() if name.islower() and not name.startswith("_")}
+    return StubClass(keywords, attributes, inner)
+
+
+@proves("messages/stub")
+@pytest.mark.parametrize("dialect", [*VERSIONS, OWN], ids=lambda dialect: dialect.name)
+def test_a_stub_has_the_classes_keywords_and_attributes_of_the_module(dialect: Dialect) -> None:
+    made = {name: kind for name, kind in vars(load(dialect)).items() if isinstance(kind, type)}
+    assert stub_classes(ast.parse(classes_stub(dialect))) == {name: run_time_class(kind) for name, kind in made.items()}
+    assert len(made) == len(dialect.types)
 
 
 USAGE = """
-from radio import done, message, shout
+from typing import assert_type
 
-done(from_="here", ok=True)
-done()
-done(from_="nowhere")  # type: ignore[arg-type]
-message(class_="amber", crew=2, weights=[1.5], stops=[{"name": "Mill"}], notes={"a": ["b"]}, any=object())
-message(crew="2")  # type: ignore[arg-type]
-fields: dict[str, object] = shout(say="Stop", sender="desk")
+from radio import Done, Message, Shout
+
+done = Done(from_="here", ok=True)
+Done()  # type: ignore[call-arg]
+Done(from_="nowhere", ok=True)  # type: ignore[arg-type]
+Done(from_="here", ok=True, mood="good")  # type: ignore[call-arg]
+message = Message(
+    class_="amber", call_sign="K9", crew=2, weights=[1.5], notes={"a": ["b"]}, any=object(),
+    stops=[Message.StopsItem(name="Mill", kind="pick"), {"name": "Mill", "kind": "drop"}],
+)
+Message.StopsItem(name="Mill", kind="stop")  # type: ignore[arg-type]
+assert_type(message.stops[0].at, str | None)
+assert_type(message.notes, dict[str, list[str]] | None)
+assert_type(Message.from_message(b"").crew, int)
+done.ok = False  # type: ignore[misc]
+message.cruw  # type: ignore[attr-defined]
+Shout(say="Stop", sender="desk").encode(sender="desk")
 """
 
 
+@proves("messages/stub-strict")
 @pytest.mark.slow
-def test_a_strict_type_checker_tells_right_calls_from_wrong_ones(tmp_path: Path) -> None:
-    (tmp_path / "radio.pyi").write_text(builders_stub(OWN), encoding="utf-8")
+def test_a_strict_type_checker_tells_right_uses_from_wrong_ones(tmp_path: Path) -> None:
+    (tmp_path / "radio.pyi").write_text(classes_stub(OWN), encoding="utf-8")
     (tmp_path / "usage.py").write_text(USAGE, encoding="utf-8")
     assert type_errors(tmp_path, "usage.py", "radio.pyi") == ""
 

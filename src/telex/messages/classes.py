@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from telex.dialects.python_names import ClassShape, class_names, module_name, shape_of
 from telex.dialects.registry import VERSIONS
 from telex.dialects.schema import TYPE, Dialect, Kind, ListOf, MapOf, MessageType, Tree, set_path
-from telex.messages.content import content_of
+from telex.messages.content import Received, content_of
 from telex.messages.envelope import EnvelopePlan, SendContext, encode_tree, fill_envelope, plan_of
 from telex.model.text import nearest
 
@@ -73,7 +73,7 @@ class TypedMessage(Structure):
         self._written_at = time.time()
 
     @classmethod
-    def from_message(cls, message: Any) -> Self:
+    def from_message(cls, message: Received | bytes | str | dict[str, Any]) -> Self:
         """The typed form of a message: as received or stored, or its bytes, text or tree.
 
         Raises:
@@ -129,21 +129,24 @@ def _tree_from(kind: type[Structure], values: Mapping[str, Any]) -> Tree:
         value = values.get(word)
         value = attribute.default if value is None else value
         if value is not None or attribute.required:
-            set_path(tree, path, _plain(value, f"{name}({word}=…)"))
+            try:
+                set_path(tree, path, _plain(value))
+            except TypeError as error:
+                raise TypeError(f"{name}({word}=…) {error}") from error
     return tree
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain(value: Any) -> Any:
     """A copy of the value without classes of this module, as JSON has it."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Structure):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {name: _plain(item, where) for name, item in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, where) for item in value]
-    raise TypeError(f"{where} takes text, numbers, lists and objects, not {type(value).__name__}")
+        return [_plain(item) for item in value]
+    raise TypeError(f"takes text, numbers, lists and objects, not {type(value).__name__}")
 
 
 def _arguments(structure: Structure) -> Iterator[tuple[str, Any]]:

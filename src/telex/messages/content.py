@@ -32,12 +32,7 @@ def content_of(message: Received | bytes | str | dict[str, Any], dialect: Dialec
         if (form.dialect or "").partition(AT)[0] != dialect.base:
             raise _misfit(dialect, type_, f"it is {form.type or 'text'} of {form.dialect or 'no dialect'}")
         message = form.raw
-    if isinstance(message, dict):
-        tree = ({BODY_KEY: ""} if dialect.form == "front-matter" else {}) | deepcopy(message)
-    else:
-        tree = _parsed(
-            message.encode("utf-8", "surrogatepass") if isinstance(message, str) else message, dialect, type_
-        )
+    tree = _tree_in(message, dialect, type_)
     named = tree.get(TYPE)
     if named != type_.name:
         raise _misfit(dialect, type_, f"its type is {named!r}" if named else "it has no type, or cannot be parsed")
@@ -46,8 +41,14 @@ def content_of(message: Received | bytes | str | dict[str, Any], dialect: Dialec
     return tree
 
 
-def _parsed(raw: bytes, dialect: Dialect, type_: MessageType) -> Tree:
-    if dialect.form == "json":
+def _tree_in(message: bytes | str | dict[str, Any], dialect: Dialect, type_: MessageType) -> Tree:
+    is_markdown = dialect.form == "front-matter"
+    if isinstance(message, dict):
+        return ({BODY_KEY: ""} if is_markdown else {}) | deepcopy(message)
+    if not isinstance(message, bytes | str):
+        raise InvalidValue(f"give a message, or its bytes, text or tree, not {type(message).__name__}.")
+    raw = message.encode("utf-8", "surrogatepass") if isinstance(message, str) else message
+    if not is_markdown:
         return parse_tree(raw, dialect, type_)
     reading = read(raw, (dialect,), forced=dialect)
     return {**typed(reading.tree, dialect.fields_of(type_)), BODY_KEY: reading.body or ""}
