@@ -18,7 +18,7 @@ from bench.durable import emptied
 from bench.measure import UNPROMISED, Line, Turn, in_turns, times_as_many
 from bench.peers import CACHE, SETTINGS
 from bench.samples import assignments
-from bench.worker_peers import Stopwatch, with_faststream, with_huey
+from bench.worker_peers import Run, Stopwatch, with_faststream, with_huey
 from telex.messages.build_flow import StatusUpdate, TaskAssignment
 
 ROUNDS = 5
@@ -44,15 +44,14 @@ class Pair(NamedTuple):
 
     @property
     def bare(self) -> str:
-        return f"bare loop of {self.what}"
+        return f"bare loop: {self.what}"
 
 
+ACKS = Pair(f"receive → ack, {AT_ONCE} at a time", AT_ONCE, replies=False, tasks=1_600)
 REPLIES = Pair(f"receive → reply and ack, {AT_ONCE} at a time", AT_ONCE, replies=True, tasks=1_600)
-PAIRS = (
-    Pair("receive → ack, one at a time", 1, replies=False, tasks=400),
-    Pair(f"receive → ack, {AT_ONCE} at a time", AT_ONCE, replies=False, tasks=1_600),
-    REPLIES,
-)
+PAIRS = (Pair("receive → ack, one at a time", 1, replies=False, tasks=400), ACKS, REPLIES)
+UNREAD = f"bare loop that does not parse the message, {AT_ONCE} at a time"
+Consume = Callable[[telex.Bus, Pair, Stopwatch], Awaitable[None]]
 
 
 def lines() -> list[Line]:
@@ -63,12 +62,17 @@ def lines() -> list[Line]:
         connection = telex.connect(folder / "telex.db", settings=SETTINGS)
         bus = runner.run(connection.__aenter__())
         turn_ids = (f"turn-{number}" for number in itertools.count())  # no id is ever sent twice
-        work: dict[str, Callable[[], Turn]] = {}
+
+        def run_telex(pair: Pair, consume: Consume) -> Turn:
+            return runner.run(telex_turn(bus, next(turn_ids), pair, consume))
+
+        def run_peer(run: Run) -> Turn:
+            return run(assignments(next(turn_ids), REPLIES.tasks))
+
+        work: dict[str, Callable[[], Turn]] = {UNREAD: partial(run_telex, ACKS, by_blind_loop)}
         for pair in PAIRS:
-            for name, consume in ((pair.worker, by_worker), (pair.bare, by_loop)):
-                work[name] = lambda pair=pair, consume=consume: runner.run(  # type: ignore[misc]
-                    telex_turn(bus, next(turn_ids), pair, consume)
-                )
+            work[pair.worker] = partial(run_telex, pair, by_worker)
+            work[pair.bare] = partial(run_telex, pair, by_loop)
         peers = {
             HUEY: with_huey(folder, AT_ONCE),
             SYNCED: stack.enter_context(with_faststream(folder, "always", AT_ONCE)),
@@ -76,7 +80,7 @@ def lines() -> list[Line]:
         }
         for name, run in peers.items():
             if run is not None:
-                work[name] = lambda run=run: run(assignments(next(turn_ids), REPLIES.tasks))  # type: ignore[misc]
+                work[name] = partial(run_peer, run)
         turns = in_turns(work, ROUNDS)
         runner.run(connection.__aexit__(None, None, None))
     return _report(turns)
@@ -84,24 +88,18 @@ def lines() -> list[Line]:
 
 def _report(turns: Mapping[str, Sequence[Turn]]) -> list[Line]:
     rates = {name: f"{statistics.median(turn.rate for turn in each):,.0f}/s" for name, each in turns.items()}
-    found = []
-    for pair in PAIRS:
-        share = times_as_many(turns, pair.worker, pair.bare)
-        against = f"bare loop ({rates[pair.bare]})"
-        promise = f"at least {SHARE_MIN:g} ×"
-        found.append(Line(pair.worker, rates[pair.worker], against, share, promise, share >= SHARE_MIN))
-    for name in (HUEY, SYNCED, UNSYNCED):
-        if name in turns:
-            times = times_as_many(turns, REPLIES.worker, name)
-            found.append(
-                Line(REPLIES.worker, rates[REPLIES.worker], f"{name} ({rates[name]})", times, UNPROMISED, True)
-            )
-    return found
+
+    def line(ours: str, theirs: str, share_min: float | None = None) -> Line:
+        times = times_as_many(turns, ours, theirs)
+        promise = UNPROMISED if share_min is None else f"at least {share_min:g} ×"
+        return Line(ours, rates[ours], f"{theirs} ({rates[theirs]})", times, promise, times >= (share_min or 0))
+
+    promised = [line(pair.worker, pair.bare, SHARE_MIN) for pair in PAIRS]
+    peers = [line(REPLIES.worker, name) for name in (HUEY, SYNCED, UNSYNCED) if name in turns]
+    return [*promised, line(ACKS.worker, UNREAD), *peers]
 
 
 # --- Telex
-
-Consume = Callable[[telex.Bus, Pair, Stopwatch], Awaitable[None]]
 
 
 async def telex_turn(bus: telex.Bus, prefix: str, pair: Pair, consume: Consume) -> Turn:
@@ -129,18 +127,28 @@ async def by_worker(bus: telex.Bus, pair: Pair, watch: Stopwatch) -> None:
 
 
 async def by_loop(bus: telex.Bus, pair: Pair, watch: Stopwatch) -> None:
+    """What a worker does, without one: read the body, then reply or ack."""
+
+    async def settle(lease: telex.Lease) -> None:
+        watch.note()
+        body = lease.message.body
+        await (lease.reply(_reply(body)) if pair.replies else lease.ack())
+
+    await _loop(bus, pair, settle)
+
+
+async def by_blind_loop(bus: telex.Bus, pair: Pair, watch: Stopwatch) -> None:
+    async def settle(lease: telex.Lease) -> None:
+        watch.note()
+        await lease.ack()
+
+    await _loop(bus, pair, settle)
+
+
+async def _loop(bus: telex.Bus, pair: Pair, settle: Callable[[telex.Lease], Awaitable[None]]) -> None:
     agent = bus.agent(DEV)
-    settle = partial(_settle, watch, replies=pair.replies)
     while leases := await agent.receive(pair.at_once):
         await asyncio.gather(*map(settle, leases))
-
-
-async def _settle(watch: Stopwatch, lease: telex.Lease, *, replies: bool) -> None:
-    watch.note()
-    if replies:
-        await lease.reply(_reply(lease.message.body))
-    else:
-        await lease.ack()
 
 
 def _reply(task: TaskAssignment) -> StatusUpdate:
