@@ -30,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # or each of the thousand processes that tests start would compile all of Telex anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long load torture conformance bench examples lock format clean checks typescript strace chromium axe clients
+.PHONY: help run test quick long load torture conformance bench examples dist lock format clean checks typescript strace chromium axe clients
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -109,6 +109,9 @@ examples: $(EXAMPLES_READY) $(PYRIGHT_READY) ## types and tests of the examples,
 	@test ! -e $(PYRIGHT_READY) || .cache/pyright/node_modules/.bin/pyright -p examples --pythonpath $(EXAMPLES)/bin/python
 	$(call part,examples)
 	@cd examples && ../$(EXAMPLES)/bin/python -m pytest -q $(PYTEST_ARGS)
+
+dist: $(READY) ## build the sdist and the wheel, install the wheel in an empty environment and send a message with it
+	@$(BIN)/python -m tests.dist
 
 format: $(READY) ## put the code in shape
 	@$(BIN)/ruff format

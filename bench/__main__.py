@@ -52,22 +52,21 @@ ROOMS = {
 }
 _INTRO = """# Benchmarks
 
-Written by `make bench`. Every row is a ratio taken in interleaved rounds of one run, as the median of the rounds, so
-it says how Telex compares and not how fast this machine is. p50, p99 and p99.9 are over all rounds together.
+Written by `make bench`. Every row is a ratio: the median of interleaved rounds of one run. So it compares Telex with
+others and does not measure this machine. p50, p99 and p99.9 are over all rounds together.
 
-Checks: the messages are every type of the dialect, thirty times over with other words in them, written as Python's
-`json` writes them; all pass, with duplicate keys looked for and rules and roles included. Peers are given the same
-fields, rules and senders.
+Checks: the messages are every type of the dialect, thirty times with other words, written by Python's `json`. All pass.
+Duplicate keys, rules and roles are checked. Peers are given the same fields, rules and senders.
 
-The bus: the message is a developer's report of 600 bytes, under a new id each time, validated and kept with its event,
-its delivery and its id; a queue is given the same bytes and asks nothing of them. FULL means that a message is synced
-before its sender is answered. A queue that syncs each message on its own is as fast as the disk's sync, and one that
-shares a sync among its callers is not: so the slower the disk, the larger the ratio between them. What a sync cost in
-this run is the row "a page written and synced each time".
+The bus: the message is a developer's report of 600 bytes, under a new id each time. It is validated and stored with its
+event, its delivery and its id. A queue gets the same bytes and does not check them. FULL means that a message is synced
+before its sender is answered. A queue that syncs each message on its own is as fast as the disk's sync. One that shares
+a sync among its callers is faster. The slower the disk, the larger the ratio between them. What a sync cost in this run
+is the row "a page written and synced each time".
 
 The hub: requests come over 64 connections of this machine, from a client that does little more than write and read. The
-same hub with a constant answer is all of it, with one route more that is sent the same bytes and keeps nothing; its
-server with the door alone, and the server alone, are there to see what each part costs.
+same hub with a constant answer is the complete hub with one more route, which gets the same bytes and stores nothing.
+The server with authentication alone, and the server alone, show what each part costs.
 """
 
 

@@ -45,7 +45,7 @@ def _line(dialect: Dialect) -> Line:
     seconds = interleaved(work, ROUNDS)
     times = ratio(seconds, "translate", "decode and encode")
     ours = micro(statistics.median(seconds["translate"]) / len(jobs))
-    what = f"{dialect.name}: a message told in another dialect, with an account of every field"
+    what = f"{dialect.name}: a message translated to another dialect, with a report of every field"
     against = "reading the message and writing the translation"
     return Line(what, ours, against, times, "at most 2 ×", times <= 2)
 

@@ -79,7 +79,7 @@ def _sending(worked: Path) -> list[Line]:
     with tempfile.TemporaryDirectory(dir=outside()) as folder:
         full, empty = Path(folder, "full.db"), Path(folder, "empty.db")
         shutil.copy(worked, full)
-        plans = {"of a plan with a contract": _name(MESSAGES // PER_PLAN // 2), "of a plan that nobody knows": "none"}
+        plans = {"of a plan with a contract": _name(MESSAGES // PER_PLAN // 2), "of a plan without a contract": "none"}
         found = []
         for number, (which, plan) in enumerate(plans.items()):
             ratios, ours = [], []

@@ -98,7 +98,7 @@ class Play:
         self.bus, self.stage = bus, stage
 
     def send(self, sender: str, to: str, id: str) -> bool:
-        return self.bus.send(MESSAGES[id], sender=sender, to=to, id=id).accepted
+        return self.bus.send(MESSAGES[id], sender=sender, to=to, id=id, check=False).accepted
 
     def take(self, agent: str, *, after: float) -> LeasedMessage:
         self.stage.later(after)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from telex.validation.check import check as check
     from telex.worker import Worker as Worker
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _HOMES = {
     "Agent": "telex.agent",
     "BUILT_IN": "telex.dialects.registry",

@@ -32,6 +32,7 @@ class Message(StoredMessage):
     def of(
         cls, message: StoredMessage, dialects: Mapping[str, Dialect], rendering: Rendering | None = None
     ) -> "Message":
+        """The message of a record, in the form in which its reader received it."""
         made = cls._make(message)
         if rendering is not None:
             raw = rendering.raw

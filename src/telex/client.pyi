@@ -2,15 +2,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from telex.bus.local import LocalBus
 from telex.agent import Agent, Lease, Message
+from telex.bus.local import LocalBus
 from telex.dialects.schema import Dialect
 from telex.model.contracts import PathVerdict
 from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
 from telex.model.work import Escalation, ShutdownReport, Stall
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
-from telex.ports.store import AppendResult, ConversationPage, EVERYTHING, Query
+from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 from telex.validation.check import CheckPolicy
 
 VERBS: dict[str, Any]

@@ -120,6 +120,7 @@ class NotAMember(TelexError):
 
     @classmethod
     def because(cls, finding: "Finding") -> "NotAMember":
+        """The exception for a finding."""
         return cls(finding.say, finding.code, finding)
 
 

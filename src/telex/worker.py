@@ -69,9 +69,9 @@ class Worker:
         lease_seconds: float | None = None,
         reads: Sequence[str] = (),
     ) -> None:
-        """`where`, `settings` and `token` are those of `telex.connect`. `role`: under which it joins the team. `reads`: the
-        dialects that the handlers take; messages in others are translated. `lease_seconds`: how long after a crash the
-        message is delivered again; the default is the team's."""
+        """`where`, `settings` and `token` are those of `telex.connect`. `role`: under which it joins the team. `reads`:
+        the dialects that the handlers take; messages in others are translated. `lease_seconds`: how long after a crash
+        the message is delivered again; the default is the team's."""
         self.name, self.role, self.where, self.reads = name, role, where, tuple(reads)
         self._settings, self._token, self._lease_seconds = settings, token, lease_seconds
         self._table = HandlerTable()
@@ -178,11 +178,13 @@ def _handler(function: Callable[..., Any], argument: Callable[[Message], Any], c
     if concurrency < 1:
         raise InvalidValue(f"give concurrency a number from 1, not {concurrency!r}.")
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    taken = [one for one in inspect.signature(function).parameters.values() if one.kind in kinds]
-    if not 1 <= len(taken) <= 2:
+    parameters = inspect.signature(function).parameters.values()
+    taken = [parameter for parameter in parameters if parameter.kind in kinds]
+    required = [parameter for parameter in taken if parameter.default is inspect.Parameter.empty]
+    if not taken or len(required) > 2:
         raise TypeError(f"{getattr(function, '__name__', function)} must take a message, or a message and a context")
     is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
-    return Handler(function, argument, concurrency, with_context=len(taken) > 1, is_async=is_async)
+    return Handler(function, argument, concurrency, with_context=len(required) > 1, is_async=is_async)
 
 
 def _traced(bus: Bus) -> Bus:

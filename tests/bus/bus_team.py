@@ -22,6 +22,7 @@ from telex.connection import connect
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.dialects.write import write
+from telex.errors import NotAMember
 from telex.model.finding import Finding
 from telex.model.message import LeasedMessage
 from telex.ports.bus import MessageHistory, Receipt
@@ -154,6 +155,15 @@ class Team:
 
     def inbox(self, agent: str) -> list[str]:
         return [message.id for _, message in self.bus.inbox(agent)]
+
+
+def join_refused(bus: Any, name: str, **how: Any) -> Finding:
+    """The finding of a join that must fail."""
+    with pytest.raises(NotAMember) as refused:
+        bus.join(name, **how)
+    assert refused.value.finding is not None
+    assert refused.value.finding.code == refused.value.code
+    return refused.value.finding
 
 
 def codes(findings: tuple[Finding, ...]) -> list[str]:

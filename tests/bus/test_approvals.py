@@ -40,14 +40,14 @@ def question(team: Team, id: str = "q-1", to: str = CTO, task: str = "TASK-001")
 
 def answer(team: Team, sender: str, request: str = "ask-1", id: str = "an-1", **payload: Any) -> Receipt:
     raw = typed("approval_response", id, sender, request_id=request, **payload)
-    return team.other().send(raw, sender=sender, to="dev")
+    return team.other().send(raw, sender=sender, to="dev", check=False)
 
 
 def reply(team: Team, sender: str = CTO, id: str = "a-1", task: str = "TASK-001", **changes: Any) -> Receipt:
     tree = json.loads(flow("VALIDATION_RESPONSE", id, sender, DEV, task, **changes))
     if tree.get("replyTo") is None:
         del tree["replyTo"]
-    return team.other().send(tree, sender=sender)
+    return team.other().send(tree, sender=sender, check=False)
 
 
 def approval(team: Team, id: str) -> Approval:
@@ -160,7 +160,7 @@ def test_of_two_answers_at_once_one_is_kept(team: Team) -> None:
         assert bus.work_state("approval")["approval:ask-1"].waits
     raw = [typed("approval_response", f"an-{role}", role, request_id="ask-1") for role in ("lead", "architect")]
     assert one.send(raw[0], sender="lead", to="dev").accepted
-    assert codes(other.send(raw[1], sender="architect", to="dev").findings) == ["approval-answered"]
+    assert codes(other.send(raw[1], sender="architect", to="dev", check=False).findings) == ["approval-answered"]
 
 
 @proves("approvals/repeated")
@@ -212,7 +212,7 @@ def test_an_approval_that_cannot_reach_the_agent_that_asked_decides_nothing(team
     team.bus.join("ada", role="dev"), team.bus.join("dev")
     ask(team)
     team.bus.leave("dev")
-    receipt = team.bus.send(typed("approval_response", "an-1", "lead"), sender="lead", to="ada")
+    receipt = team.bus.send(typed("approval_response", "an-1", "lead"), sender="lead", to="ada", check=False)
     assert codes(receipt.findings) == ["recipient-has-left"]
     assert approval(team, "ask-1").waits
 
@@ -221,10 +221,10 @@ def test_an_approval_that_cannot_reach_the_agent_that_asked_decides_nothing(team
 def test_nobody_asks_under_the_id_of_another(team: Team) -> None:
     ask(team)
     raw = typed("approval_request", "ask-1", "lead")
-    assert codes(team.bus.send(raw, sender="lead", to="architect").findings) == ["id-reused"]
+    assert codes(team.bus.send(raw, sender="lead", to="architect", check=False).findings) == ["id-reused"]
     team.clock.leap(2 * 3600.0)
     raw = typed("approval_request", "ask-1", "dev", subject="Something else")
-    assert codes(team.bus.send(raw, sender="dev", to="lead").findings) == ["id-reused"]
+    assert codes(team.bus.send(raw, sender="dev", to="lead", check=False).findings) == ["id-reused"]
     assert approval(team, "ask-1").request.subject == "The reset link needs the mail module"
 
 
@@ -237,7 +237,9 @@ def test_an_approval_inside_other_text_decides_nothing(open_team: OpenTeam, stri
     team = open_team(strict=strict)
     ask(team)
     alone = typed("approval_response", "an-1", "lead", request_id="ask-1", approved=True)
-    receipt = team.bus.send(EXAMPLE.replace("{}", alone.decode()), sender="lead", to="dev", reply_to="ask-1")
+    receipt = team.bus.send(
+        EXAMPLE.replace("{}", alone.decode()), sender="lead", to="dev", reply_to="ask-1", check=False
+    )
     assert (receipt.accepted, receipt.type) == (not strict, "approval_response" if strict else None)
     assert "decision-in-prose" in codes(receipt.findings)
     assert approval(team, "ask-1").waits
@@ -296,7 +298,7 @@ def test_whoever_was_asked_and_may_send_no_answer_is_not_named_among_those_who_m
     assert second["may_answer"] == ["orla", "role:lead", "role:architect", "human"]
     flowing = {"messageId": "yes-1", "from": "hal", "to": "lead", "replyTo": "ask-1"}
     said = speech_of("build-flow", "VALIDATION_RESPONSE", **flowing)
-    refused = team.bus.send(said.raw, sender="hal", to="lead")
+    refused = team.bus.send(said.raw, sender="hal", to="lead", check=False)
     assert (refused.accepted, codes(refused.findings)) == (False, ["may-not-answer"]), "in no other dialect either"
     taken = shell("receive", "--as", "hal")
     assert "The answer is for lead or architect to give" in taken.out

@@ -60,7 +60,7 @@ class Model:
 
 
 def sent(team: Team, raw: bytes, sender: str, to: str) -> bool:
-    receipt = team.bus.send(raw, sender=sender, to=to)
+    receipt = team.bus.send(raw, sender=sender, to=to, check=False)
     assert receipt.accepted or codes(receipt.findings)
     return receipt.accepted
 

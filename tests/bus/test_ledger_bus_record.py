@@ -24,7 +24,7 @@ def test_the_log_has_a_record_of_each_message_sent_and_of_each_turn_with_it(team
     lease = team.take("plan-manager", wait=10.0)
     team.later(0.25)
     team.bus.ack(lease.token, agent="plan-manager")
-    team.bus.send(flow("STATUS_UPDATE", "s-2", "cto", "plan-manger"), sender="cto")
+    team.bus.send(flow("STATUS_UPDATE", "s-2", "cto", "plan-manger"), sender="cto", check=False)
     lines = shell("log", "--json").answers
     assert [(line["direction"], line["agent"], line["result"], line["id"]) for line in lines] == [
         ("SENT", "cto", "SUCCESS", "s-1"),
@@ -76,7 +76,7 @@ def test_the_record_is_searched_by_time(team: Team) -> None:
 def test_a_record_taken_out_and_in_again_has_every_message_to_the_byte(team: Team, shell: Shell) -> None:
     sent = [b"The build is red.", b"\xff\xfe\x00", b"\xef\xbb\xbf{}\r\n", flow("DOC_QUERY", "q", "cto", "plan-manager")]
     for raw in sent:
-        team.bus.send(raw, sender="cto", to="plan-manager")
+        team.bus.send(raw, sender="cto", to="plan-manager", check=False)
     assert shell("log", "--export", "record.jsonl").code == 0
     team.path = team.path.with_name("another.db")
     assert shell("log", "--import", "record.jsonl", "--json").answer == {"messages": 4, "new": 4}
@@ -104,7 +104,7 @@ def test_who_follows_the_record_sees_what_comes_next(team: Team) -> None:
 @proves("bus/log/search")
 def test_everything_kept_is_found_by_its_words_newest_first(team: Team) -> None:
     first, _, third = team.note("The build is red."), team.note("All is well."), team.note("A red build, again.")
-    refused = team.bus.send('{"type": "no_such", "build": "red"}', sender="dev", to="lead").id
+    refused = team.bus.send('{"type": "no_such", "build": "red"}', sender="dev", to="lead", check=False).id
     assert [message.id for message in team.bus.search("red build")] == [refused, third, first]
     assert team.bus.search("blue build") == []
 
@@ -215,7 +215,7 @@ def test_a_letter_that_died_late_can_still_be_retried(team: Team) -> None:
 @proves("bus/retention/small-steps")
 def test_pruning_goes_in_small_steps(team: Team) -> None:
     for number in range(450):
-        team.bus.send(b" ", sender="dev", to="lead", id=f"n-{number}")
+        team.bus.send(b" ", sender="dev", to="lead", id=f"n-{number}", check=False)
     team.clock.leap(31 * DAY)
     left = []
     for _ in range(4):

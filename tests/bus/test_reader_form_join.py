@@ -12,8 +12,8 @@ from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.roster import Member, choice_of
-from tests.bus.bus_team import Shell, Team, open_team, shell, team
+from telex.model.roster import choice_of
+from tests.bus.bus_team import Shell, Team, join_refused, open_team, shell, team
 from tests.cli.cli_bus_kit import Telex, telex
 from tests.proofs import proves
 
@@ -21,8 +21,7 @@ __all__ = ["open_team", "shell", "team", "telex"]
 
 
 def refused(team: Team, *reads: str) -> Finding:
-    finding = team.bus.join("ada", role="dev", dialects=reads)
-    assert isinstance(finding, Finding)
+    finding = join_refused(team.bus, "ada", role="dev", dialects=reads)
     assert "ada" not in [one.member.name for one in team.bus.roster()]
     return finding
 
@@ -38,9 +37,7 @@ def test_a_member_reads_versions_in_the_order_it_names_them(team: Team) -> None:
 @proves("reader_form/join/family")
 @pytest.mark.parametrize("asked, meant", [("vbw@1.0", "vbw-handoff@1.0"), ("vbw@2.0", "vbw-typed@2.0")])
 def test_versions_of_vbw_are_known_by_its_name(team: Team, asked: str, meant: str) -> None:
-    joined = team.bus.join("ada", role="dev", dialects=[asked])
-    assert isinstance(joined, Member)
-    assert joined.dialects == (meant,)
+    assert team.bus.join("ada", role="dev", dialects=[asked]).dialects == (meant,)
 
 
 @proves("reader_form/join/version-unknown")

@@ -265,7 +265,7 @@ def answer(team: Team, question: dict[str, Any], id: str = "yes-1", **changes: A
     task = question["payload"]["taskId"]
     words = {"correlationId": question["correlationId"], "replyTo": None} | changes
     raw = json.loads(flow("VALIDATION_RESPONSE", id, "cto", "lead", task, **words))
-    return team.bus.send({name: value for name, value in raw.items() if value is not None}, sender="cto")
+    return team.bus.send({name: value for name, value in raw.items() if value is not None}, sender="cto", check=False)
 
 
 def is_answered(team: Team, id: str = "ask-1") -> bool:
@@ -391,7 +391,7 @@ def test_whoever_was_asked_can_approve_without_writing_a_message(team: Team, rol
 @proves("reader_form/reply/approve")
 def test_a_role_that_the_dialect_knows_and_does_not_let_answer_is_still_refused(team: Team) -> None:
     team.say(speech_of("vbw-typed", "approval_request", "ask-1", author_role="lead"), to="qa")
-    receipt = team.bus.approve("ask-1", approved=True, reason="fine", agent="qa")
+    receipt = team.bus.approve("ask-1", approved=True, reason="fine", agent="qa", check=False)
     assert (receipt.dialect, codes(receipt.findings)) == ("vbw-typed", ["role-may-not-send"])
 
 
@@ -423,7 +423,7 @@ def test_under_another_role_nothing_else_is_said(team: Team) -> None:
     team.bus.join("ada", role="worker")
     for type_ in ("execution_update", "approval_response", "shutdown_request"):
         said = speech_of("vbw-typed", type_)
-        receipt = team.bus.send(said.raw, sender="ada", to="lead")
+        receipt = team.bus.send(said.raw, sender="ada", to="lead", check=False)
         assert "role-claim-differs" in codes(receipt.findings)
 
 

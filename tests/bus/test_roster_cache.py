@@ -47,7 +47,7 @@ class Ticking:
 
 
 def update(bus: SyncBus, number: int, **who: Any) -> Receipt:
-    return bus.send(json.dumps(typed(EXECUTION_UPDATE, id=f"u-{number}")).encode(), **who)
+    return bus.send(json.dumps(typed(EXECUTION_UPDATE, id=f"u-{number}")).encode(), **who, check=False)
 
 
 def warmed(bus: SyncBus, **who: Any) -> None:
@@ -176,7 +176,7 @@ def move(id: str, came_from: str, goes_to: str, task: str = "T1", **more: Any) -
 
 
 def send(bus: LocalBus, message: tuple[bytes, str]) -> Receipt:
-    return run_sync(bus.send(message[0], sender=message[1]))
+    return run_sync(bus.send(message[0], sender=message[1], check=False))
 
 
 def all_codes(receipt: Receipt) -> list[str]:

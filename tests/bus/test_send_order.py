@@ -67,8 +67,8 @@ async def in_order(bus: LocalBus) -> list[str]:
 
 def send(bus: LocalBus, what: Tree | str, sender: str = "dev", to: str = "lead") -> "asyncio.Task[Receipt]":
     """A note, whose text is its id, or a typed message; its sender does not wait for it."""
-    raw, beside = (what.encode(), {"id": what}) if isinstance(what, str) else (json.dumps(what).encode(), {})
-    return asyncio.ensure_future(bus.send(raw, sender=sender, to=to, **beside))
+    raw, id_ = (what.encode(), what) if isinstance(what, str) else (json.dumps(what).encode(), None)
+    return asyncio.ensure_future(bus.send(raw, sender=sender, to=to, id=id_, check=False))
 
 
 def claim(id_: str, commit: str = "abcdef0123") -> Tree:

@@ -9,9 +9,8 @@ import pytest
 from telex.config import Settings
 from telex.connection import connect
 from telex.errors import LeaseLost, NotAMember
-from telex.model.finding import Finding
 from telex.model.roster import Member
-from tests.bus.bus_team import QUICK, OpenTeam, Team, codes, speech_of
+from tests.bus.bus_team import QUICK, OpenTeam, Team, codes, join_refused, speech_of
 from tests.bus.shutdown_kit import PHASE, agrees, joined, reply, request, states
 from tests.proofs import proves
 from tests.stores.store_kit import before_next_transaction
@@ -60,12 +59,12 @@ def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
 
         before_next_transaction(monkeypatch, here._bus.store, shut_down)
         if first == "send":
-            receipt = here.send("I am new here", sender="ada", role="dev", to="lead")
+            receipt = here.send("I am new here", sender="ada", role="dev", to="lead", check=False)
             assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
         else:
             with pytest.raises(NotAMember, match="ada has shut down"):
                 here.receive("ada", role="dev")
-        assert not here.send("still here", sender="ada", to="lead").accepted
+        assert not here.send("still here", sender="ada", to="lead", check=False).accepted
         assert isinstance(here.join("ada", role="dev", by="lead"), Member)
         assert here.send("back again", sender="ada", to="lead").accepted
 
@@ -85,9 +84,9 @@ def test_nothing_more_is_accepted_from_it(open_team: OpenTeam, strict: bool) -> 
     raw = json.dumps(update | {"id": "one-more"}).encode()
     for role in (None, "dev", "qa"):
         for to in ("lead", "*", "role:lead"):
-            receipt = team.bus.send(raw, sender="ada", role=role, to=to)
+            receipt = team.bus.send(raw, sender="ada", role=role, to=to, check=False)
             assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
-    assert codes(team.bus.send("wait!", sender="@agent-Ada", to="lead").findings) == [SHUT_DOWN]
+    assert codes(team.bus.send("wait!", sender="@agent-Ada", to="lead", check=False).findings) == [SHUT_DOWN]
 
 
 @proves("shutdown/answer/nothing-more-sent")
@@ -96,7 +95,7 @@ def test_another_process_in_its_name_is_refused_as_well(asked_team: Team) -> Non
     assert other.send("all is well", sender="ada", to="lead").accepted
     agrees(asked_team, "ada", "stop-1")
     asked_team.clock.leap(0.01)
-    assert codes(other.send("all is well", sender="ada", to="lead").findings) == [SHUT_DOWN]
+    assert codes(other.send("all is well", sender="ada", to="lead", check=False).findings) == [SHUT_DOWN]
 
 
 @proves("shutdown/answer/nothing-more-leased")
@@ -126,8 +125,8 @@ def test_whoever_waits_in_its_name_is_told(asked_team: Team) -> None:
 @proves("shutdown/answer/nothing-more-received")
 def test_nobody_can_send_to_it(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
-    assert codes(asked_team.bus.send("hello", sender="kim", to="ada").findings) == ["recipient-has-left"]
-    assert "shut down" in asked_team.bus.send("hello", sender="kim", to="ada").findings[0].say
+    assert codes(asked_team.bus.send("hello", sender="kim", to="ada", check=False).findings) == ["recipient-has-left"]
+    assert "shut down" in asked_team.bus.send("hello", sender="kim", to="ada", check=False).findings[0].say
     assert asked_team.bus.send("hello", sender="lead", to="*").to == ("kim",)
     assert asked_team.bus.send("hello", sender="lead", to="all:dev").to == ("kim",)
 
@@ -140,7 +139,7 @@ def test_it_may_repeat_its_last_words(asked_team: Team, to: str | None) -> None:
     again = asked_team.bus.send(response, sender="ada", to=to)
     assert (first.accepted, again.accepted, again.duplicate) == (True, True, True)
     other = response | {"task": "other words"}
-    assert codes(asked_team.bus.send(other, sender="ada", to=to).findings) == [SHUT_DOWN]
+    assert codes(asked_team.bus.send(other, sender="ada", to=to, check=False).findings) == [SHUT_DOWN]
 
 
 @proves("shutdown/answer/acks-the-request")
@@ -159,12 +158,9 @@ def test_the_answer_settles_the_request(asked_team: Team) -> None:
 def test_who_has_stopped_comes_back_only_by_a_lead_or_a_person(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
     for by in (None, "ada", "kim", "nobody"):
-        refused = asked_team.bus.join("ada", role="dev", by=by)
-        assert isinstance(refused, Finding)
-        assert refused.code == SHUT_DOWN
+        assert join_refused(asked_team.bus, "ada", role="dev", by=by).code == SHUT_DOWN
     for by in ("lead", "human"):
         back = asked_team.bus.join("ada", by=by)
-        assert isinstance(back, Member)
         assert (back.role, back.stopped_at) == ("dev", None)
         assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
         assert asked_team.bus.receive("ada") == []
@@ -181,7 +177,7 @@ def test_an_agent_that_refuses_goes_on_and_may_agree_later(asked_team: Team) -> 
     [book] = asked_team.bus.work_state("shutdown").values()
     assert (book.calls[0].answers["ada"].approved, book.calls[0].answers["ada"].pending) == (False, "docs")
     agrees(asked_team, "ada", "stop-1", id="yes-at-last")
-    assert codes(asked_team.bus.send("still at it", sender="ada", to="lead").findings) == [SHUT_DOWN]
+    assert codes(asked_team.bus.send("still at it", sender="ada", to="lead", check=False).findings) == [SHUT_DOWN]
 
 
 @proves("shutdown/answer/not-asked")
@@ -211,7 +207,7 @@ def test_who_agreed_and_came_back_cannot_agree_again(asked_team: Team) -> None:
 def test_the_later_spelling_counts(asked_team: Team) -> None:
     receipt = reply(asked_team, "ada", "stop-1", approve=None, approved=True)  # type: ignore[arg-type]
     assert receipt.accepted
-    assert codes(asked_team.bus.send("hello", sender="ada", to="lead").findings) == [SHUT_DOWN]
+    assert codes(asked_team.bus.send("hello", sender="ada", to="lead", check=False).findings) == [SHUT_DOWN]
 
 
 @proves("shutdown/answer/lenient")
@@ -240,7 +236,7 @@ def test_text_is_no_answer_and_its_sender_is_told_how_to_answer(asked_team: Team
     filled = begun | {"phase": 1, "task": "", "confidence": "high"}
     filled["payload"] |= {"approve": True, "final_status": "idle"}
     assert asked_team.bus.send(filled, sender="ada", to="lead").accepted
-    assert codes(asked_team.bus.send("bye", sender="ada", to="lead").findings) == [SHUT_DOWN]
+    assert codes(asked_team.bus.send("bye", sender="ada", to="lead", check=False).findings) == [SHUT_DOWN]
 
 
 @proves("shutdown/answer/prose")

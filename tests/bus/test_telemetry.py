@@ -23,6 +23,7 @@ from telex.ports.environment import as_traceparent, carrying
 from telex.telemetry import carried_by, processing, traced
 from tests.proofs import proves
 from tests.surfaces.surfaces_kit import Time, running_hub
+from tests.worker.worker_kit import done, task
 
 NOTE = "The build is red."
 CAME_WITH = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -158,7 +159,7 @@ def test_what_is_no_trace_is_not_carried(text: str | None) -> None:
 @proves("telemetry/failures")
 def test_a_refusal_a_failure_and_a_lost_lease_are_seen_as_such(tracing: Tracing) -> None:
     async def scene(bus: Bus) -> None:
-        assert not (await bus.send(NOTE, sender="dev", to="laed")).accepted
+        assert not (await bus.send(NOTE, sender="dev", to="laed", check=False)).accepted
         await bus.send(NOTE, sender="dev", to="lead")
         [leased] = await bus.receive("lead")
         await bus.nack(leased.token, agent="lead", reason="no table", delay=0.0)
@@ -272,3 +273,54 @@ def test_nobody_who_does_not_trace_imports_anything_for_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@proves("worker/traced", "telemetry/gen-ai")
+@pytest.mark.parametrize("opt_in", ["", "http, gen_ai_latest_experimental"], ids=["by default", "opted in"])
+def test_a_hand_off_between_two_workers_is_one_trace(
+    tracing: Tracing, monkeypatch: pytest.MonkeyPatch, opt_in: str
+) -> None:
+    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", opt_in)
+
+    async def scene() -> None:
+        lead, dev = telex.Worker("lead", role="lead"), telex.Worker("w1", role="dev")
+        dev.handles("TASK_ASSIGNMENT")(done)
+        lead.handles("STATUS_UPDATE")(lambda _: lead.stop())
+        async with telex.connect("memory:", settings=Settings()) as bus:
+            seen = traced(bus, provider=tracing.provider)
+            serving = [asyncio.ensure_future(worker.serve(seen)) for worker in (lead, dev)]
+            await asyncio.sleep(0)
+            await seen.join("w1", role="dev")
+            await seen.agent("lead", role="lead").send(task("T1"), to="w1")
+            await serving[0]
+            dev.stop()
+            await serving[1]
+
+    asyncio.run(scene())
+    assignment, report = tracing.spans("send")
+    built, read = tracing.spans("process")
+    assert [one.parent and one.parent.span_id for one in (built, report, read)] == [
+        number(above)[1] for above in (assignment, built, report)
+    ]
+    assert len({number(one)[0] for one in (assignment, report, built, read)}) == 1
+    names = ("gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.conversation.id", "telex.outcome")
+    expected = ("invoke_agent", "w1", "T1") if opt_in else (None, None, None)
+    assert tuple((built.attributes or {}).get(name) for name in names) == (*expected, "acked")
+
+
+@proves("worker/traced")
+def test_a_worker_of_a_program_with_opentelemetry_is_traced(
+    tracing: Tracing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: tracing.provider)
+    worker = telex.Worker("w1", role="dev", where=tmp_path / "telex.db", settings=Settings())
+
+    @worker.otherwise
+    async def read(message: telex.Message) -> None:
+        worker.stop()
+
+    with telex.connect(tmp_path / "telex.db", settings=Settings()) as bus:
+        bus.join("w1", role="dev")
+        bus.send(NOTE, sender="lead", to="w1")
+    asyncio.run(worker.serve())
+    assert (tracing.span("process").attributes or {})["telex.outcome"] == "acked"

@@ -1,11 +1,13 @@
 """What do `fix`, `new`, `schema`, `prompt`, `dialects` and `explain` print, and with which exit code do they leave?"""
 
+import ast
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from telex import messages
 from telex.dialects.registry import BUILT_IN, VERSIONS
 from telex.dialects.schema import Dialect, MessageType
 from telex.generate.codes import code_page, explanations
@@ -257,9 +259,21 @@ def test_a_schema_is_of_a_type_or_of_a_dialect(run: Run) -> None:
     assert "export interface" in run("schema", "--dialect", "signal-md", "--format", "typescript").out
 
 
-def test_typescript_is_wrapped_for_who_asks_for_json(run: Run) -> None:
-    args = ["schema", "--dialect", "signal-md", "--format", "typescript"]
-    assert run(*args, "--json").answer == {"typescript": run(*args).out}
+@pytest.mark.parametrize("format_", ["typescript", "python"])
+def test_code_is_wrapped_for_who_asks_for_json(run: Run, format_: str) -> None:
+    args = ["schema", "--dialect", "signal-md", "--format", format_]
+    assert run(*args, "--json").answer == {format_: run(*args).out}
+
+
+@proves("cli/schema-python")
+def test_the_stub_of_your_own_dialect_has_the_classes_that_load_makes(run: Run) -> None:
+    file = str(Path(__file__).parents[2] / "docs/examples/release-train.toml")
+    ran = run("schema", "--dialect", file, "--format", "python")
+    classes = {node.name for node in ast.parse(ran.out).body if isinstance(node, ast.ClassDef)}
+    made = vars(messages.load(file))
+    assert ran.code == 0
+    assert classes
+    assert classes == {name for name, value in made.items() if isinstance(value, type)}
 
 
 def test_a_prompt_is_on_stdout_and_its_size_on_stderr(run: Run) -> None:

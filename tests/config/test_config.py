@@ -85,11 +85,12 @@ def test_a_folder_called_like_the_file_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_team_settles_how_it_reads(tmp_path: Path) -> None:
-    text = 'name = "crew"\nstrict = false\ndialect = "signal-md"\nunknown_fields = "refusal"\nmisdelivery = "refusal"\n'
+    text = 'name = "crew"\nstrict = false\ndialect = "signal-md"\n'
+    text += 'unknown_fields = "refusal"\nmisdelivery = "refusal"\nuntyped = "refuse"\n'
     found = settled(tmp_path, "[team]\n" + text)
     desk = found.desk()
     assert (found.team_name, desk.strict, desk.preferred) == ("crew", False, "signal-md")
-    assert (desk.unknown_fields, desk.misdelivery) == ("refusal", "refusal")
+    assert (desk.unknown_fields, desk.misdelivery, desk.untyped) == ("refusal", "refusal", "refuse")
 
 
 def test_members_are_declared_with_role_and_dialects_and_normal_names(tmp_path: Path) -> None:

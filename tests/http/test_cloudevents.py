@@ -150,8 +150,8 @@ def test_no_tree_makes_the_reader_stumble(tree: Any) -> None:
 
 
 def test_what_the_page_shows_is_taken(client: httpx2.Client) -> None:
-    page = (Path(__file__).parents[2] / "docs/cloudevents.md").read_text(encoding="utf-8")
-    event = page.split("-d '", 1)[1].split("'\n", 1)[0]
+    page = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
+    event = page.split("CloudEvents 1.0", 1)[1].split("-d '", 1)[1].split("'\n", 1)[0]
     assert sent(client, event.encode()).status_code == 201
 
 

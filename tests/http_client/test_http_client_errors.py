@@ -163,10 +163,10 @@ def test_links_are_followed_on_the_disk_of_whoever_asks(hub: Hub, tmp_path: Path
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_what_the_page_shows_is_what_happens(hub: Hub, number: int) -> None:
-    page = (Path(__file__).parents[2] / "docs/http-client.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/hub.md").read_text(encoding="utf-8")
     block = re.findall(r"^```py\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)[number]
     assert "http://127.0.0.1:4477" in block
-    exec(compile(block.replace("http://127.0.0.1:4477", hub.url), "http-client.md", "exec"), {"__name__": "docs"})
+    exec(compile(block.replace("http://127.0.0.1:4477", hub.url), "hub.md", "exec"), {"__name__": "docs"})
 
 
 # --- on the command line ---------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from typing import Any
 from anyio.from_thread import BlockingPortal
 from mcp import Client
 
+from telex.bus.receive import as_member
+from telex.bus.send import accepted
 from telex.config import Settings
 from telex.http_client.bus import error_in
 from telex.model.contracts import PathVerdict
@@ -47,9 +49,10 @@ class McpVerbs:
             self._clients[who] = self._stack.enter_context(self._portal.wrap_async_context_manager(client))
         return self._clients[who]
 
-    def send(self, raw: Any, *, sender: str, role: str | None = None, **more: Any) -> Any:
+    def send(self, raw: Any, *, sender: str, role: str | None = None, check: bool = True, **more: Any) -> Any:
         message = raw.decode() if isinstance(raw, bytes) else raw
-        return self._call(sender, role, "send", Receipt, message=message, **more)
+        receipt = self._call(sender, role, "send", Receipt, message=message, **more)
+        return accepted(receipt) if check else receipt
 
     def receive(self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, **more: Any) -> Any:
         return self._call(agent, role, "wait", list[LeasedMessage], seconds=wait, limit=limit, **more)
@@ -73,4 +76,4 @@ class McpVerbs:
         return self._call("human", None, "team", list[Presence])
 
     def join(self, name: str, *, role: str | None = None, dialects: Any = ()) -> Any:
-        return self._call(name, role, "team", Member | Finding, join=True, reads=list(dialects) or None)
+        return as_member(self._call(name, role, "team", Member | Finding, join=True, reads=list(dialects) or None))

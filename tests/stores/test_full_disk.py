@@ -30,9 +30,11 @@ class FullTeam:
         self.bus = SyncBus(LocalBus(self.store, self.clock))
         self.reserve = Path(f"{path}-ballast")
 
-    def send(self, id_: str, **more: str) -> None:
+    def send(self, id_: str, correlation: str | None = None) -> None:
         words = random.Random(id_).choices([f"word{number}" for number in range(5_000)], k=WORDS)
-        assert self.bus.send(f"{id_} {' '.join(words)}", sender="dev", to="lead", id=id_, **more).accepted
+        assert self.bus.send(
+            f"{id_} {' '.join(words)}", sender="dev", to="lead", id=id_, correlation=correlation
+        ).accepted
 
     def fill(self, pages: int) -> None:
         """Let the file grow by so many pages and no more."""

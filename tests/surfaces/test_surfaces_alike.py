@@ -45,15 +45,15 @@ STORY: tuple[Step, ...] = (
     ("send", lambda bus: bus.send("The build is red.", sender="dev", to="lead", id="n-1", correlation="c-1")),
     ("send odd", lambda bus: bus.send(ODD, sender="dev", to="lead", id="n-2")),
     ("send again", lambda bus: bus.send("The build is red.", sender="dev", to="lead", id="n-1", correlation="c-1")),
-    ("send other words", lambda bus: bus.send("The build is green.", sender="dev", to="lead", id="n-1")),
-    ("send to nobody", lambda bus: bus.send("Hello?", sender="dev", to="laed", id="n-3")),
+    ("send other words", lambda bus: bus.send("The build is green.", sender="dev", to="lead", id="n-1", check=False)),
+    ("send to nobody", lambda bus: bus.send("Hello?", sender="dev", to="laed", id="n-3", check=False)),
     ("send as a stranger", lambda bus: bus.send("Hello?", sender="xyzzy", to="lead", id="n-4")),
-    ("send nothing", lambda bus: bus.send("", sender="dev", to="lead", id="n-5")),
-    ("send under no id", lambda bus: bus.send("x", sender="dev", to="lead", id="a\nb")),
-    ("send a verdict", lambda bus: bus.send(VERDICT, sender="qa", to="lead")),
-    ("send as another", lambda bus: bus.send(VERDICT, sender="dev", to="lead")),
+    ("send nothing", lambda bus: bus.send("", sender="dev", to="lead", id="n-5", check=False)),
+    ("send under no id", lambda bus: bus.send("x", sender="dev", to="lead", id="a\nb", check=False)),
+    ("send a verdict", lambda bus: bus.send(VERDICT, sender="qa", to="lead", check=False)),
+    ("send as another", lambda bus: bus.send(VERDICT, sender="dev", to="lead", check=False)),
     ("agree", lambda bus: bus.send(json.dumps(CONTRACT), sender="lead", to="dev")),
-    ("report", lambda bus: bus.send(json.dumps(REPORT), sender="dev", to="lead")),
+    ("report", lambda bus: bus.send(json.dumps(REPORT), sender="dev", to="lead", check=False)),
     ("guard", lambda bus: bus.guard(["src/a.py", "docs/a.md", ".env", "../x", "ä"], agent="dev")),
     ("guard unknown", lambda bus: bus.guard(["src/a.py"], agent="xyzzy")),
     ("ask", lambda bus: bus.send(json.dumps(ASK), sender="dev", to="lead")),
@@ -75,7 +75,7 @@ MORE: tuple[Step, ...] = (
     ("extend", lambda bus: bus.extend(first_token(bus, "lead"), agent="lead", seconds=90.0)),
     ("request refused", lambda bus: bus.request("x", sender="dev", to="laed", id="q-1", timeout=1.0)),
     ("approve nothing", lambda bus: bus.approve("no-such", approved=True, reason="x")),
-    ("approve as nobody", lambda bus: bus.approve(ASK["id"], approved=True, reason="x", agent="qa")),
+    ("approve as nobody", lambda bus: bus.approve(ASK["id"], approved=True, reason="x", agent="qa", check=False)),
     ("approve", lambda bus: bus.approve(ASK["id"], approved=True, reason="go on", agent="lead", conditions=["mind"])),
     ("escalate", lambda bus: bus.send(ESCALATION, sender="dev", to="senior", id="e-1")),
     ("escalations", lambda bus: bus.escalations()),
@@ -130,7 +130,7 @@ def test_a_whole_story_is_told_in_the_same_words(other: str, story: tuple[Step, 
 def test_the_story_asks_for_every_verb() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert {name for name in VERBS if f"bus.{name}(" in text} == set(VERBS)
-    assert {name for name in vars(Bus) if not name.startswith("_")} == {*VERBS, "close"}
+    assert {name for name in vars(Bus) if not name.startswith("_")} == {*VERBS, "agent", "close", "policy"}
 
 
 @proves("surfaces/check")

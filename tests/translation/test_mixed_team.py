@@ -51,7 +51,7 @@ class Five:
         assert receipt.accepted, receipt.findings
         return receipt
 
-    def _beside(self, wire_id: str | None, sender: str, type_: str, words: dict[str, Any]) -> dict[str, str]:
+    def _beside(self, wire_id: str | None, sender: str, type_: str, words: dict[str, Any]) -> dict[str, Any]:
         """What is said at the door where the dialect has no words for it. An answer belongs where its question does."""
         if wire_id is not None:
             return {}

@@ -240,11 +240,11 @@ def test_commits_and_submissions_are_held_to_the_contract_of_their_task(
     wanted = [code] if code else []
     payload = speech_of("build-flow", "COMMIT_REQUEST").tree["payload"] | {"files": files}
     raw = flow("COMMIT_REQUEST", "c-1", "build-agent", "lead", payload=payload)
-    commit = team.bus.send(raw, sender="build-agent", role="dev", to="lead")
+    commit = team.bus.send(raw, sender="build-agent", role="dev", to="lead", check=False)
     assert [finding.code for finding in commit.findings if finding.code.startswith("path-")] == wanted
     kept(team, contract("Q", tasks=["x"]), to="worker")
     made = speech_of("signal-md", "worker_submission", files_changed=files)
-    submitted = team.bus.send(made.raw, sender="worker", to="orchestrator")
+    submitted = team.bus.send(made.raw, sender="worker", to="orchestrator", check=False)
     assert [finding.code for finding in submitted.findings if finding.code.startswith("path-")] == wanted
 
 
@@ -349,7 +349,7 @@ def test_only_plain_paths_among_the_options_are_granted(team: Team) -> None:
 def test_approving_a_request_that_names_no_path_asks_for_the_paths(team: Team, shell: Shell) -> None:
     kept(team, contract())
     request = kept(team, ask())
-    receipt = team.bus.approve(request.id, approved=True, reason="fine")
+    receipt = team.bus.approve(request.id, approved=True, reason="fine", check=False)
     assert (receipt.accepted, codes(receipt.findings)) == (False, ["approval-widens-nothing"])
     ran = shell("approve", request.id, "--reason", "fine")
     assert (ran.code, "--modify" in ran.err) == (2, True)

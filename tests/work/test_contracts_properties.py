@@ -207,7 +207,7 @@ class Players:
         raise AssertionError(act)
 
     def _send(self, tree: dict[str, Any], sender: str, to: str) -> bool:
-        return self.bus.send(tree, sender=sender, to=to).accepted
+        return self.bus.send(tree, sender=sender, to=to, check=False).accepted
 
 
 @proves("contracts/model", "contracts/from-log")

@@ -34,7 +34,7 @@ def tell(team: Team, type_: str, task: str = "TASK-001", sender: str = HEAD, to:
     """A message about a task, under an id of its own."""
     tree = json.loads(flow(type_, f"m-{sum(1 for _ in team.bus.events())}", sender, to, task))
     tree["payload"] |= payload
-    return team.bus.send(tree, sender=sender)
+    return team.bus.send(tree, sender=sender, check=False)
 
 
 def move(team: Team, came_from: str, goes_to: str, task: str = "TASK-001", **more: Any) -> Receipt:
@@ -146,7 +146,7 @@ def test_of_two_moves_at_once_one_is_kept(team: Team) -> None:
         assert bus.work_state("task")
     raw = [flow("STATE_TRANSITION", id_, HEAD, DEV) for id_ in ("x-1", "x-2")]
     assert one.send(raw[0], sender=HEAD).accepted
-    assert codes(other.send(raw[1], sender=HEAD).findings) == ["transition-not-allowed"] * 2
+    assert codes(other.send(raw[1], sender=HEAD, check=False).findings) == ["transition-not-allowed"] * 2
 
 
 @proves("tasks/lenient")
@@ -350,7 +350,7 @@ def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tupl
                 assert team.bus.work_state("task") == before
                 continue
             raw, passes = said(team, model, number, does, one, other)
-            receipt = team.bus.send(raw, sender=HEAD)
+            receipt = team.bus.send(raw, sender=HEAD, check=False)
             assert receipt.accepted == passes, (model.state, does, one, other, receipt.findings)
         book = team.bus.work_state("task")
         written = reducer.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})

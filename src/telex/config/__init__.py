@@ -28,6 +28,8 @@ HUBS = ("http://", "https://")
 
 
 class Settings(NamedTuple):
+    """Settings of a team, as `telex.toml` has them."""
+
     team_name: str | None = None
     strict: bool = True
     dialect: str | None = None  # preferred when a message fits two
@@ -35,6 +37,7 @@ class Settings(NamedTuple):
     forced: Dialect | None = None  # every message is parsed as this one; an option of a command, not in the file
     unknown_fields: Severity = "note"
     misdelivery: Severity = "warning"
+    untyped: str = "accept"  # or refuse: for plain text of agents
     evidence: str = "mark"  # or refuse, or off: for a report that contradicts the repository
     work_rules: bool = True  # False: messages are only delivered
     members: tuple[Member, ...] = ()  # any at all close the team
@@ -51,6 +54,7 @@ class Settings(NamedTuple):
         return {"task_states": self.task_states} if self.task_states is not None else {}
 
     def hub_limits(self) -> "HubLimits":
+        """Limits of the hub, with their defaults."""
         from telex.model.limits import HUB_LIMITS
 
         return self.hub or HUB_LIMITS
@@ -71,6 +75,7 @@ class Settings(NamedTuple):
             strict=self.strict,
             unknown_fields=self.unknown_fields,
             misdelivery=self.misdelivery,
+            untyped=self.untyped,
             work=self.work_rules,
             limits=self.limits,
         )

@@ -14,6 +14,7 @@ from telex.config.settings import (
     SEVERITIES,
     STATE,
     TASK_STATES,
+    UNTYPED,
     ValueBounds,
     number,
 )
@@ -93,6 +94,7 @@ def _team(value: TomlValue, folder: str) -> dict[str, Any]:
             "dialects": Key(lambda paths: _own_dialects(paths, folder), default=()),
             "unknown_fields": Key(one_of(*SEVERITIES["unknown_fields"]), default=default.unknown_fields),
             "misdelivery": Key(one_of(*SEVERITIES["misdelivery"]), default=default.misdelivery),
+            "untyped": Key(one_of(*UNTYPED), default=default.untyped),
             "work_rules": Key(TomlValue.boolean, default=default.work_rules),
             "evidence": Key(one_of(*EVIDENCES), default=default.evidence),
             "members": RAW,

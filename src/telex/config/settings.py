@@ -6,6 +6,7 @@ from telex.model.limits import HUB_LIMITS, LIMITS
 from telex.model.named_tuple import NamedTuple
 
 SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
+UNTYPED = ("accept", "refuse")
 EVIDENCES = ("mark", "refuse", "off")
 DURABILITIES = ("full", "normal")
 GUARDS = ("deny", "ask", "off")
@@ -44,6 +45,13 @@ TEAM: dict[str, Setting] = {
         "`warning`",
         "Severity of a message to a role that its type is not addressed to.",
         '"warning"',
+    ),
+    "untyped": Setting(
+        "`accept`, `refuse`",
+        "`accept`",
+        "Handling of plain text from agents: accept it, or refuse it with `untyped-refused`. Text of a person (role"
+        " `human`) and of the role `orchestrator` is accepted either way.",
+        '"accept"',
     ),
     "work_rules": Setting(
         "`true`, `false`",

@@ -27,7 +27,7 @@ TASK = Term("the task it is about")
 PLAN = Term("the plan that the task belongs to")
 PHASE = Term("the number of the phase")
 SURE = Term("how sure the sender is", LEVELS)
-ARTIFACT = Term("the file in which it stands")
+ARTIFACT = Term("the file that has it")
 SEVERITY = Term("how bad it is", LEVELS)
 ADVICE = Term("what should be done now")
 ATTEMPTED = Term("a list of what was tried")
@@ -69,7 +69,7 @@ class Intent(NamedTuple):
 
 
 INTENTS: Mapping[str, Intent] = {
-    "assign": Intent("gives somebody a task",
+    "assign": Intent("assigns a task",
         {"task": TASK, "title": Term("what it is called"), "details": Term("what is to be done"),
             "depends_on": Term("a list of tasks that come first"), "constraints": Term("a list of what has to hold"),
             "allowed": Term("a list of paths that may be touched"), "forbidden": Term("a list of paths that may not"),
@@ -84,14 +84,14 @@ INTENTS: Mapping[str, Intent] = {
             "files": Term("a list of the files that were changed"), "concerns": Term("a list of doubts"),
             "percent": Term("how much of it is done, from 0 to 100"), "tokens": Term("how many tokens it cost"),
             "confidence": SURE, "phase_number": PHASE}, ("status",)),
-    "blocked": Intent("says what keeps a task from going on",
+    "blocked": Intent("reports what blocks a task",
         {"task": TASK, "plan": PLAN, "blocker": BLOCKER, "needs": NEEDS, "severity": SEVERITY, "attempted": ATTEMPTED,
             "attempted/text": ATTEMPT, "confidence": SURE, "phase_number": PHASE}),
     "findings": Intent("reports what was looked up",
         {"topic": Term("what was looked up"),
             "domain": Term("the field it lies in", ("tech-stack", "architecture", "quality", "concerns")),
             "documents": Term("a list of what was found"), "documents/name": Term("what one of them is called"),
-            "documents/text": Term("what one of them says"), "rationale": Term("why it can be relied on"),
+            "documents/text": Term("the text of one of them"), "rationale": Term("why it can be relied on"),
             "confidence": SURE, "artifact": ARTIFACT, "phase_number": PHASE}),
     "question": Intent("asks to have something looked up",
         {"topic": Term("what is to be looked up"), "keywords": Term("a list of words to look for"),
@@ -102,11 +102,11 @@ INTENTS: Mapping[str, Intent] = {
             "evidence/text": Term("one thing that speaks for it, where each has parts"),
             "against": Term("a list of what speaks against it"), "fix": Term("what would fix it"),
             "count": Term("how many errors were seen"), "confidence": SURE, "artifact": ARTIFACT}),
-    "verdict": Intent("says whether work holds", CHECKED, RESULT),
+    "verdict": Intent("reports whether work passes", CHECKED, RESULT),
     "review": Intent("gives a reviewer's verdict", CHECKED, RESULT),
     "audit": Intent("gives a security verdict", CHECKED, RESULT),
-    "code": Intent("says how tests and linters went", CHECKED, RESULT),
-    "survey": Intent("says what state a codebase is in", CHECKED, RESULT),
+    "code": Intent("reports results of tests and linters", CHECKED, RESULT),
+    "survey": Intent("reports the state of a codebase", CHECKED, RESULT),
     "ask": Intent("asks for an approval",
         {"task": TASK, "subject": Term("what is to be approved"),
             "kind": Term("what sort of approval", ("scope", "plan", "gate", "quality", "security", "code")),
@@ -122,17 +122,17 @@ INTENTS: Mapping[str, Intent] = {
     "release": Intent("has approved work committed",
         {"task": TASK, "files": FILES, "message": Term("the commit message"),
             "approval": Term("the approval it rests on"), "approver": Term("who approved it")}),
-    "escalate": Intent("hands a matter to somebody above",
+    "escalate": Intent("passes a question to a higher role",
         {"task": TASK, "reason": REASON, "severity": SEVERITY,
-            "level": Term("to whom it goes", ("senior", "lead", "cto", "human")),
+            "level": Term("the level it goes to", ("senior", "lead", "cto", "human")),
             "evidence": Term("a list of what shows it"),
             "evidence/text": Term("one thing that shows it, where each has parts"), "advice": ADVICE}),
     "design": Intent("hands in a plan",
         {"phase": Term("the name of the phase"), "artifact": ARTIFACT, "risks": Term("a list of what may go wrong"),
             "risks/text": Term("one thing that may go wrong, where each has parts"), "body": Term("the plan itself")}),
-    "spec": Intent("says that a plan's tasks can be built",
+    "spec": Intent("reports that a plan's tasks can be built",
         {"plan": PLAN, "concerns": Term("a list of doubts"), "enriched": Term("how many tasks were worked out")}),
-    "triage": Intent("says how large a request is",
+    "triage": Intent("reports the size of a request",
         {"tier": Term("its size, as a number"), "questions": Term("how many questions are open")}),
     "size-up": Intent("asks how large a request is"),
     "plan": Intent("asks for a plan"),
@@ -145,7 +145,7 @@ INTENTS: Mapping[str, Intent] = {
     "stopped": Intent("answers a request to stop",
         {"request": Term("the id of what is answered"), "approved": Term("whether it stops"),
             "pending": Term("what is left undone"), "phase_number": PHASE}, ("approved",)),
-    "unread": Intent("says that a message could not be read",
+    "unread": Intent("reports that a message could not be read",
         {"original": Term("the id of that message"), "details": Term("what was wrong with it")}),
 }  # fmt: skip
 
@@ -228,7 +228,7 @@ WORK: Mapping[str, tuple[WorkAction, ...]] = {
 TRADES: Mapping[str, str] = {
     "leads": "hands out work and decides",
     "makes": "builds",
-    "tests": "says whether work holds",
+    "tests": "reports whether work passes",
     "reviews": "reads what others built",
     "audits": "looks for holes",
     "runs": "runs tests and linters",

@@ -20,7 +20,7 @@ VERSIONS = BUILT_IN + OTHER_VERSIONS
 FAMILIES: dict[str, tuple[str, ...]] = {"vbw": (VBW_TYPED.name, VBW_TYPED_2_1.name, VBW_HANDOFF.name)}
 
 PLAIN = Dialect(
-    name="plain", version="1.0", purpose="Text that nobody typed: stored and delivered as markdown.", form="text",
+    name="plain", version="1.0", purpose="Text without a type: stored and delivered as markdown.", form="text",
     roles=(), types={},
 )  # fmt: skip
 

@@ -242,6 +242,8 @@ class FlatForm(NamedTuple):
 
 
 class Dialect(NamedTuple):
+    """A set of message types with one envelope, one form, roles and rules."""
+
     name: str  # with @ and its version, if not the default one
     version: str
     purpose: str
@@ -268,6 +270,7 @@ class Dialect(NamedTuple):
 
     @property
     def title(self) -> str:
+        """Its name and version, to be shown."""
         return f"{self.base} {self.version}"
 
     @property

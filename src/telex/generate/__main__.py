@@ -23,6 +23,7 @@ from telex.generate.tables import (
     task_parts,
 )
 from telex.generate.typings import classes_stub, client_stub
+from telex.reference import pages
 
 END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
@@ -35,7 +36,7 @@ def files() -> dict[str, str]:
     texts |= {f"docs/dialects/{dialect.slug}.md": dialect_page(dialect) for dialect in dialects}
     stubs = {module_name(dialect): classes_stub(dialect) for dialect in VERSIONS}
     texts["src/telex/client.pyi"] = client_stub()
-    return texts | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
+    return texts | pages() | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
 
 
 @cache

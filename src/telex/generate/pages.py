@@ -63,7 +63,7 @@ def class_table(dialects: Iterable[Dialect]) -> str:
         for dialect, type_ in types
         if type_.priority == priority
     ]
-    return markdown_table(("priority", "dialect", "type", "what it says"), rows)
+    return markdown_table(("priority", "dialect", "type", "what it is for"), rows)
 
 
 # --- what holds for the whole dialect ------------------------------------------------------------------------------

@@ -129,13 +129,13 @@ _IMPORTS = {"collections.abc": ("Mapping", "Sequence"), "typing": ("Any", "Class
 _BASES = ("Section", "TypedMessage")
 
 
-def classes_stub(dialect: Dialect) -> str:
+def classes_stub(dialect: Dialect, made_by: str = "python -m telex.generate") -> str:
     """The text of one `.pyi` file: the message classes of a dialect, as `telex.messages` makes them."""
     names = class_names(dialect.types)
     blocks = ["\n".join(_message_class(dialect, type_, names[type_.name])) for type_ in dialect.types.values()]
     used = set(re.findall(r"\w+", "\n".join(blocks)))
     imports = [line for module, words in _IMPORTS.items() for line in _import(module, words, used)]
-    head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost.", *imports]
+    head = [f"# Made by `{made_by}` from the dialect; a change here is lost.", *imports]
     bases = _import("telex.messages", _BASES, used)
     return "\n\n".join(["\n".join(head), *bases, *blocks]) + "\n"
 
@@ -224,7 +224,6 @@ _CLIENT_HEAD = """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from telex.bus.local import LocalBus
 {imports}
 
 VERBS: dict[str, Any]
@@ -268,14 +267,18 @@ def client_stub() -> str:
         line for head, source, name in classes for line in (head.rstrip("\n"), *_blocking_methods(source, name), "")
     ]
     used = set(re.findall(r"\w+", "\n".join(body)))
-    homes: dict[str, set[str]] = {}
+    homes = {"telex.bus.local": {"LocalBus"}}
     for home, source in (("telex.ports.bus", port), ("telex.agent", agent)):
         tree = ast.parse(source)
         homes.setdefault(home, set()).update(used & set(_defined(tree)))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("telex."):
                 homes.setdefault(node.module, set()).update(used & {alias.name for alias in node.names})
-    imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items()) if names]
+    imports = [
+        f"from {home} import {', '.join(sorted(names, key=lambda name: (not name.isupper(), name)))}"
+        for home, names in sorted(homes.items())
+        if names
+    ]
     return "\n".join([_CLIENT_HEAD.format(imports="\n".join(imports)), *body])
 
 

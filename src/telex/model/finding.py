@@ -13,6 +13,8 @@ Severity = Literal["refusal", "warning", "note"]
 
 
 class Finding(NamedTuple):
+    """One result of a check: what is wrong, where, and what to change."""
+
     code: str  # stable and documented; tests and agents rely on it
     path: str  # JSON path of the place to change, "$" for the message itself
     say: str  # one sentence: what the sender has to do

@@ -116,7 +116,7 @@ class Wake(NamedTuple):
 
 
 class Bus(Protocol):
-    """Everything that an agent, a person or a program can do with a team's messages."""
+    """The verbs of a team's message bus, on a store or at a hub. `telex.connect` opens one."""
 
     @property
     def policy(self) -> "CheckPolicy":
@@ -276,7 +276,7 @@ class Bus(Protocol):
         """Open escalations, oldest first; with `answered`, answered ones too."""
 
     async def stall(self) -> "Stall":
-        """Who waits for whom, where that is a stall, and what resolves it."""
+        """Which agents wait for each other, where that is a stall, and what resolves it."""
 
     async def approve(
         self,
@@ -371,4 +371,5 @@ class Bus(Protocol):
     async def sweep(self) -> int:
         """Run maintenance: expired leases, overdue replies, old ids, retention. The number of changes."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the store. A `with` statement does it."""

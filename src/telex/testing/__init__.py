@@ -35,9 +35,11 @@ class FakeClock:
         self.meanwhile: Callable[[], None] | None = None  # runs during each sleep
 
     def now(self) -> float:
+        """The time, in seconds since 1970."""
         return self._now
 
     def begin_after(self, moment: float) -> None:
+        """Advance the time to that of the last event of a store, if it is later."""
         self._now = max(self._now, moment)
 
     def leap(self, seconds: float) -> float:
@@ -52,5 +54,6 @@ class FakeClock:
             self.meanwhile()
 
     def new_id(self) -> str:
+        """The next id."""
         self._ids += 1
         return f"id-{self._ids:06}"

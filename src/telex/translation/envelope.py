@@ -160,7 +160,7 @@ def _why_theirs(account: "LossReport") -> str:
     if whom == normalised(theirs):
         return header.known if known else f"{plan.type.name} goes to {theirs}"
     stands = f"it stands for {normalised(theirs)} in {plan.to.name}"
-    return stands if known else f"{plan.type.name} goes to {theirs}, for whom this stands"
+    return stands if known else f"{plan.type.name} goes to {theirs}, and this is its counterpart"
 
 
 def _name(

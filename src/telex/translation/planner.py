@@ -186,7 +186,7 @@ def make(
     version_field = to.fields_of(becomes).get(to.wire.version or "")
     is_stated = version_field is not None and fits(version_field.kind)(to.stated_version)
     version = to.wire.version if is_stated else None
-    needs, groups = _needs(to, becomes, theirs, spoken, version=version, reason=f"{row.type} says nothing of it")
+    needs, groups = _needs(to, becomes, theirs, spoken, version=version, reason=f"{row.type} does not have it")
     rules = [rule for rule in (*to.rules, *becomes.rules) if rule.severity == "refusal"]
     known = [slot.steps for slot in ours if not slot.in_body]
     known += [wire.here.steps for wire in wires.values() if wire.here is not None]

@@ -274,7 +274,7 @@ def _fill(account: LossReport) -> str | None:
         account.write(path, steps, value)
         # No other field had a value for it, or the reason in the mapping.
         is_unsaid = isinstance(least.value, FromSlot) and value == least.value.otherwise
-        reason = f"{account.plan.type.name} says nothing of it" if is_unsaid else least.reason
+        reason = f"{account.plan.type.name} does not have it" if is_unsaid else least.reason
         account.invent(path, slot, value, reason)
     for group in account.plan.groups:
         if group != (account.plan.to.payload,) and not get_path(group)(account.result):

@@ -98,7 +98,7 @@ def translate(
                 if not plan.spoken.means or _may_mean(tree, plan):
                     return _if_accepted(_if_short_enough(tell(plan, tree, header, body)))
             if translation_path.plans:
-                return NoCounterpart(to, f"{to.name} has no message that says what this {type_.name} says.")
+                return NoCounterpart(to, f"{to.name} has no counterpart of {type_.name}.")
             break
     return NoCounterpart(to, type_translation.why_not)
 

@@ -15,6 +15,7 @@ from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Text, Tree,
 from telex.model.finding import Finding, Severity, first_findings, refusals
 from telex.model.limits import LIMITS, Limits
 from telex.model.named_tuple import NamedTuple
+from telex.model.roster import HUMAN
 from telex.model.text import ROOT, join
 from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
 from telex.validation.rules import ValidationResult, validate, validate_envelope
@@ -95,6 +96,12 @@ NOT_FIXABLE = frozenset(
 )
 
 
+TEXT_ROLES = frozenset({HUMAN, "orchestrator"})  # their plain text is accepted by every team
+UNTYPED = Finding(
+    "untyped-refused", ROOT, "Send a typed message: this team refuses plain text.", expected="a message with a type"
+)
+
+
 class CheckPolicy(NamedTuple):
     """A team's check settings: its dialects, the preferred one, and what stops a message."""
 
@@ -104,6 +111,7 @@ class CheckPolicy(NamedTuple):
     strict: bool = True
     unknown_fields: Severity = "note"  # or "refusal"
     misdelivery: Severity = "warning"  # or "refusal"
+    untyped: str = "accept"  # or "refuse": plain text of agents
     work: bool = True  # False: no work rules, messages are only delivered
     limits: Limits = LIMITS
 
@@ -143,6 +151,8 @@ def check(
         raw = raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
     hint = DetectionHint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
+    if reading.outcome == "plain" and desk.untyped == "refuse" and as_role not in TEXT_ROLES:
+        reading = reading._replace(findings=(*reading.findings, UNTYPED))
     dialect, type_ = reading.detection.dialect, reading.detection.type
     is_boxed = reading.outcome == "message" and TYPE not in reading.tree
     if reading.outcome == "unreadable" or reading.is_other_form or is_boxed:

@@ -211,7 +211,7 @@ MOVES: tuple[Move, ...] = (
     Move(("working",), STOPPED, "a higher tier", "working", opens="handover", sends=("task_assignment",)),
     Move(("working",), STOPPED, "plan again", "settled", opens="replan", sends=("architecture_request",)),
     Move(OPEN, ("blocked",), "a user decides", "escalated", sends=(WORD,), why="{by} asks for a decision"),
-    Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} says that it is blocked"),
+    Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} reports that it is blocked"),
     Move(OPEN, ("escalate",), "", "escalated", sends=(WORD,), why="{by} asks for a decision"),
 )  # fmt: skip
 
@@ -419,7 +419,7 @@ MEANINGS: dict[State, str] = {
     "working": "a step is with its maker, for the first time or to be fixed",
     "checking": "a step is with a reviewer and an auditor at once",
     "settled": "triage, question or plan: it is answered; a step: it is planned again",
-    "approved": "both verdicts on a step passed; its maker is told to commit",
+    "approved": "both verdicts on a step passed; its maker is asked to commit",
     "blocked": "an agent cannot go on; the place waits for `telex work resume`",
     "escalated": "a person has to decide; the place waits for `telex work resume`",
 }

@@ -132,7 +132,7 @@ DEBUGGER_REPORT = MessageType(
 
 VBW_HANDOFF = Dialect(
     name="vbw-handoff", version="1.0",
-    purpose="Flat JSON hand-offs told apart by type, with plain markdown as the way out.", form="json",
+    purpose="Flat JSON hand-offs with a type, and plain markdown where no type fits.", form="json",
     roles=("lead", "dev", "qa", "scout", "debugger"), wire=EnvelopeFields(correlation="task", task="task"),
     trades={"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
     types=types_by_name([SCOUT_FINDINGS, DEV_PROGRESS, DEV_BLOCKER, QA_RESULT, DEBUGGER_REPORT]),

@@ -83,7 +83,7 @@ def _roles_or_any(value: TomlValue) -> tuple[str, ...]:
 
 
 TYPE_KEYS = {
-    "purpose": Key(TomlValue.line, "one line that says what the message is for", ""),
+    "purpose": Key(TomlValue.line, "one line: what the message is for", ""),
     "senders": Key(_roles_or_any, 'the roles that may send it, or ["*"] for all', ANY),
     "receivers": Key(_roles_or_any, 'the roles that may receive it, or ["*"] for all', ANY),
     "priority": Key(one_of(*PRIORITIES), default="STATUS"),
@@ -244,7 +244,7 @@ DIALECT_KEYS = {
         "",
     ),
     "version": Key(lambda value: value.line(64), 'such as "1.0"', ""),
-    "purpose": Key(TomlValue.line, "one line that says what the dialect is for", ""),
+    "purpose": Key(TomlValue.line, "one line: what the dialect is for", ""),
     "extends": RAW,
     "form": Key(one_of("json", "front-matter")),
     "payload": Key(lambda value: value.line(64)),

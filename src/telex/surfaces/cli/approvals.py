@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # --- approvals --------------------------------------------------------------------------------------------------------
 @command("approvals", [flag("--all", "Include answered requests.", "everything"), *BUS])
 def approvals_command(everything: bool, store: str | None, as_json: bool) -> int:
-    """Show pending approval requests: what is asked, by whom, and who may answer.
+    """Show pending approval requests: the subject, the sender, and who may answer.
 
     telex approve ID and telex reject ID answer a request.
     """

@@ -30,7 +30,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "translate": CommandInfo("translate", "Print a message translated to another dialect."),
         "new": CommandInfo("drafts", "Draft a message with marked blanks to fill in."),
         "prompt": CommandInfo("dialects", "Print the prompt that teaches an agent its messages."),
-        "schema": CommandInfo("dialects", "Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
+        "schema": CommandInfo("dialects", "Print JSON Schema, AsyncAPI, TypeScript or Python of a dialect."),
         "dialects": CommandInfo("dialects", "List the dialects, or one dialect's types."),
         "explain": CommandInfo("dialects", "Explain a finding code and how to fix it."),
     },
@@ -66,7 +66,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "escalations": CommandInfo("approvals", "List open escalations."),
         "answer": CommandInfo("approvals", "Answer an escalation or a message with plain text."),
         "work": CommandInfo("work", "Start and run a pipeline of signals."),
-        "stall": CommandInfo("task", "Show who waits for whom, and how to resolve it."),
+        "stall": CommandInfo("task", "Show which agents wait for each other, and what to do."),
         "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
     },
     "The team": {
@@ -112,12 +112,13 @@ _COMPLETED = {
 }
 
 
-class _FastCommand(click.Command):
+class FastCommand(click.Command):
     """A command with its own option parser; click passes the words on and completes its options."""
 
     def __init__(self, name: str) -> None:
         module = import_module(f"telex.surfaces.cli.{name}")
         self.options: tuple[Option, ...] = module.OPTIONS
+        self.help_text: str = module.HELP
         words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, shell_complete=self._complete_value)
         settings = {"ignore_unknown_options": True, "allow_interspersed_args": False}
         super().__init__(name, settings, lambda words: module.run(list(words)), [words], add_help_option=False)
@@ -150,7 +151,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in FAST:
-            return _FastCommand(cmd_name)
+            return FastCommand(cmd_name)
         module = import_module(f"telex.surfaces.cli.{COMMANDS[cmd_name].module}")
         command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)

@@ -38,7 +38,7 @@ from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
     ],
 )
 def dialects_command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
-    """List the dialects, or one dialect's types with who sends them to whom."""
+    """List the dialects, or one dialect's types with their senders and recipients."""
     known = team_dialects()
     dialect, remarks = looked_at(name, NOT_FOUND, known) if name is not None else (None, [])
     listed = (*known, *(version for version in OTHER_VERSIONS if version not in known), PLAIN)
@@ -146,7 +146,8 @@ def _without_repeats(names: list[str]) -> list[str]:
 
 # --- schema -----------------------------------------------------------------------------------------------------------
 
-FORMATS = ("json-schema", "asyncapi", "typescript")
+FORMATS = ("json-schema", "asyncapi", "typescript", "python")
+CODE = ("typescript", "python")  # formats that are no JSON
 
 
 @command(
@@ -154,12 +155,17 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
     [
         click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=COMPLETERS["types"]),
         dialect_option,
-        click.option("--format", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
+        click.option(
+            "--format", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Language."
+        ),
         json_option,
     ],
 )
 def schema_command(type_name: str | None, dialect: str | None, format_: str, as_json: bool) -> int:
-    """Print the schema of a type, or of a whole dialect."""
+    """Print the schema of a type, or of a whole dialect.
+
+    Format python is the stub (.pyi) of the classes that telex.messages.load makes of your own dialect.
+    """
     from telex.generate.schemas import type_schema
 
     if type_name is not None:
@@ -171,7 +177,7 @@ def schema_command(type_name: str | None, dialect: str | None, format_: str, as_
         names = ", ".join(dialect.name for dialect in team_dialects())
         raise CommandError(f"name a type, or a dialect with --dialect: {names}")
     text = _schema(dialect_from(dialect), format_)
-    if as_json and format_ == "typescript":
+    if as_json and format_ in CODE:
         print_json({format_: text})
     else:
         sys.stdout.write(text)
@@ -180,10 +186,12 @@ def schema_command(type_name: str | None, dialect: str | None, format_: str, as_
 
 def _schema(dialect: Dialect, format_: str) -> str:
     from telex.generate.schemas import asyncapi, dialect_schema
-    from telex.generate.typings import typescript
+    from telex.generate.typings import classes_stub, typescript
 
     if format_ == "typescript":
         return typescript(dialect)
+    if format_ == "python":
+        return classes_stub(dialect, f"telex schema --dialect {dialect.name} --format python")
     return write_json((asyncapi if format_ == "asyncapi" else dialect_schema)(dialect)) + "\n"
 
 

@@ -9,9 +9,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "fix": ("telex fix update.json --role dev > fixed.json",),
     "translate": ("telex translate --to build-flow update.json", "telex translate --to plain update.json"),
-    "new": ("telex new dev_progress task=2-1-T1 status=complete > update.json", "telex new qa_verdict --role qa"),
+    "new": (
+        "telex new STATUS_UPDATE taskId=T1 status=COMPLETED > update.json",
+        "telex new approval_request --role dev",
+    ),
     "prompt": ("telex prompt --role dev --dialect vbw-typed", "telex prompt --format agents-md >> AGENTS.md"),
-    "schema": ("telex schema dev_progress", "telex schema --dialect build-flow --format typescript > build-flow.ts"),
+    "schema": (
+        "telex schema STATUS_UPDATE",
+        "telex schema --dialect build-flow --format typescript > build-flow.ts",
+        "telex schema --dialect pipeline.toml --format python > pipeline.pyi",
+    ),
     "dialects": ("telex dialects", "telex dialects vbw-typed", "telex dialects --matrix"),
     "explain": ("telex explain field-missing", "telex explain --list"),
     # the bus

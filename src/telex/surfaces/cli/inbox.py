@@ -76,7 +76,7 @@ class InboxRow(NamedTuple):
     ],
 )
 def inbox_command(agent: str, role: str | None, limit: int, full: bool, store: str | None, as_json: bool) -> int:
-    """List the messages in your inbox. It leases nothing and joins nobody: `telex receive` does.
+    """List the messages in your inbox. It leases nothing and adds no member: `telex receive` does.
 
     A person's inbox (--as human) starts with pending decisions, each with the command that answers it.
     """

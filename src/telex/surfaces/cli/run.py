@@ -103,7 +103,7 @@ def _news_facts(event: Event, message: StoredMessage, inbox: str) -> dict[str, A
     "wake",
     [
         click.argument("name", metavar="NAME", shell_complete=COMPLETERS["agents"]),
-        flag("--force", "Also during quiet hours, beyond the budget, while busy, and for messages it was told of."),
+        flag("--force", "Also during quiet hours, beyond the budget, while busy, and for messages that were reported."),
         text_option("--as", "NAME", "Who wakes it; human if not given.", "by", "agents", envvar=AGENT),
         store_option,
         json_option,

@@ -160,14 +160,14 @@ _COLOURS = {"cycle": "red", "no-approver": "red", "unread": "red", "silent": "ye
     "stall",
     [
         json_option,
-        flag("--mermaid", "Print a Mermaid diagram of who waits for whom."),
+        flag("--mermaid", "Print a Mermaid diagram of the agents that wait."),
         flag("--check", "Exit with 1 if something is stalled."),
         store_option,
     ],
 )
 def stall_command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int:
-    """Show who waits for whom, and what is stuck: cycles, approvals that no member may give, messages that no agent
-    reads, silent agents and bottlenecks.
+    """Show which agents wait for each other, and what is stuck: cycles, approvals that no member may give, messages
+    that no agent reads, silent agents and bottlenecks.
 
     Each comes with a command to run next.
     """

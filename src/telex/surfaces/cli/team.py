@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from telex.errors import NotAMember
+from telex.model.finding import Finding
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import roster_of
 from telex.model.work import TOPIC, UNSETTLED, MemberShutdown, ShutdownReport
@@ -100,20 +101,24 @@ def team_command(example: bool, store: str | None, as_json: bool) -> int:
 )
 def join(store: str | None, as_json: bool, *, name: str, reads: tuple[str, ...], **more: str | None) -> int:
     """Add an agent to the team. One that has shut down is added by a lead or a person."""
-    try:
-        with opened(store) as bus:
+    with opened(store) as bus:
+        try:
             member = bus.join(name, dialects=reads, **more)
-    except NotAMember as error:
-        if error.finding is None:
-            raise
-        if as_json:
-            print_json({"joined": False, "findings": [error.finding._asdict()]})
-        screen = Screen(sys.stderr)
-        screen.line(*refused_lines((error.finding,), screen))
-        return REFUSED
+        except NotAMember as error:
+            if error.finding is None:
+                raise
+            return _print_refused(error.finding, as_json)
     words = f"{shown(member.name)} is in the team as {shown(member.role)}"
     facts = {"joined": True, "name": member.name, "role": member.role, "reads": list(member.dialects)}
     return print_one(facts, words, as_json)
+
+
+def _print_refused(finding: Finding, as_json: bool) -> int:
+    if as_json:
+        print_json({"joined": False, "findings": [finding._asdict()]})
+    screen = Screen(sys.stderr)
+    screen.line(*refused_lines((finding,), screen))
+    return REFUSED
 
 
 @command("leave", [name_argument, *BUS], group=team_command)

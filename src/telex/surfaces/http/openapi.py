@@ -264,8 +264,8 @@ def parts() -> dict[str, str]:
 
 def _verb_row(verb: Verb) -> Row:
     wanted = [argument for argument in arguments(verb.name).values() if f"{{{argument.name}}}" not in verb.path]
-    names = [f"**{argument.name}**" for argument in wanted if argument.required]
-    names += [argument.name for argument in wanted if not argument.required]
+    names = [f"**`{argument.name}`**" for argument in wanted if argument.required]
+    names += [f"`{argument.name}`" for argument in wanted if not argument.required]
     text = _first_sentence(summary(verb.name))
     return f"`{verb.method} {verb.path}`", text, ", ".join(names) or "none", _BODIES[verb.body], _MAY[verb.may]
 

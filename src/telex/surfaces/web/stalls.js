@@ -1,4 +1,4 @@
-// Who waits for whom, where does it not go on, and what would set it going again?
+// Agents that wait for each other, stalls, and the commands that resolve them.
 
 import { html, nothing } from "./vendor/lit.js";
 import { get, has } from "./hub.js";
@@ -24,7 +24,7 @@ class Stalls extends View {
   content() {
     const { waits, knots } = this.stall;
     return html`
-      ${heading("Stalls", "Who waits for whom, and for each stall the command that resolves it.")}
+      ${heading("Stalls", "Agents that wait for each other, and for each stall the command that resolves it.")}
       ${waits.length || knots.length
         ? html`<div class="stack">
             ${waits.length ? this.#graph() : nothing}
@@ -46,7 +46,7 @@ class Stalls extends View {
   }
 
   #graph() {
-    return html`<section class="card" aria-labelledby="waits-graph"><h2 id="waits-graph">Who waits for whom</h2>
+    return html`<section class="card" aria-labelledby="waits-graph"><h2 id="waits-graph">Agents that wait</h2>
       <div class="scroll" tabindex="0" role="group" aria-labelledby="waits-graph">${drawing(this.stall)}</div>
       <p class="quiet legend"><span><span class="swatch bad"></span> stuck</span> <span><span class="swatch warn"></span> slow</span> <span><span class="swatch"></span> can still be answered</span></p></section>`;
   }
