@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -57,9 +58,8 @@ class Huey:
     def __init__(self, folder: Path) -> None:
         path = str(folder / "huey.db")
         os.environ["HUEY_FILE"] = path  # read when the module is imported
-        import huey_worker
-
-        self._task = huey_worker.build
+        sys.modules.pop("huey_worker", None)
+        self._task = import_module("huey_worker").build
         self.command = [str(PROGRAMS / "huey_consumer"), "huey_worker.huey", "-w", "4", "-q"]
         self.environment = {"HUEY_FILE": path}
         self._results: dict[str, Any] = {}
