@@ -8,17 +8,18 @@
 Everything here is made of the methods of `ports.bus.Bus`, so it is the same for a store and for a hub.
 """
 
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from telex.dialects.schema import Dialect
 from telex.model.message import Delivery, LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import Member
 from telex.model.text import digest_of
 from telex.ports.bus import Bus, Raw, Receipt
+
+if TYPE_CHECKING:
+    from telex.dialects.schema import Dialect
 
 WAIT_SECONDS = 20.0  # of one receive of an endless loop
 
@@ -26,11 +27,11 @@ WAIT_SECONDS = 20.0  # of one receive of an endless loop
 class Message(StoredMessage):
     """A message: the stored record, in the dialect that its reader reads, and `body`."""
 
-    _dialects: Mapping[str, Dialect] | None = None  # None: the built-in ones
+    _dialects: "Mapping[str, Dialect] | None" = None  # None: the built-in ones
 
     @classmethod
     def of(
-        cls, message: StoredMessage, dialects: Mapping[str, Dialect], rendering: Rendering | None = None
+        cls, message: StoredMessage, dialects: "Mapping[str, Dialect]", rendering: Rendering | None = None
     ) -> "Message":
         """The message of a record, in the form in which its reader received it."""
         made = cls._make(message)
@@ -43,6 +44,8 @@ class Message(StoredMessage):
     @cached_property
     def body(self) -> Any:
         """The message as its typed class, if its dialect is known; else a dict, if it is a JSON object; else text."""
+        import json
+
         from telex.messages import typed  # makes the classes of a dialect
 
         body = typed(self) if self._dialects is None else typed(self, self._dialects.values())
@@ -173,7 +176,7 @@ class Agent:
         return f"<Agent {self.name}>"
 
     @cached_property
-    def dialects(self) -> dict[str, Dialect]:
+    def dialects(self) -> "dict[str, Dialect]":
         """The dialects of the team, by name."""
         return {dialect.name: dialect for dialect in self.bus.policy.dialects}
 

@@ -6,12 +6,14 @@ import. Each thread opens its own bus. The methods are made from `Bus`, `Agent` 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from telex.agent import WAIT_SECONDS, Agent, Lease
 from telex.bus import iterate_sync, run_sync
 from telex.ports.bus import Bus
-from telex.validation.check import CheckPolicy
+
+if TYPE_CHECKING:
+    from telex.validation.check import CheckPolicy
 
 
 def methods_of(kind: type) -> dict[str, Any]:
@@ -43,7 +45,7 @@ class SyncBus:
         return self._bus
 
     @property
-    def policy(self) -> CheckPolicy:
+    def policy(self) -> "CheckPolicy":
         return self._bus.policy
 
     def agent(self, name: str, *, role: str | None = None) -> "SyncAgent":

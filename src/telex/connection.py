@@ -38,10 +38,10 @@ def connect(
     """The bus at an address: `memory:`, a path, `sqlite:path`, `http://…` of a hub, or None for the `.telex/telex.db`
     of the project. `token` is for a hub; the default is TELEX_TOKEN.
 
-    async with telex.connect() as bus:      # on an event loop; concurrent sends share one commit
+    async with telex.connect() as bus:  # on an event loop; concurrent sends share one commit
         await bus.send(...)
 
-    with telex.connect() as bus:            # the same methods, blocking
+    with telex.connect() as bus:  # the same methods, blocking
         bus.send(...)
     """
     return Connection(None if where is None else os.fspath(where), settings, clock, token)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 class TelexError(Exception):
+    """Base of all exceptions of Telex. `say` is its text, `code` its stable name."""
+
     code = "telex-error"
 
     def __init__(self, say: str) -> None:
@@ -73,22 +75,32 @@ class Refused(TelexError):
 
 
 class StoreError(TelexError):
+    """The store cannot do what was asked."""
+
     code = "store-error"
 
 
 class StoreUnavailable(StoreError):
+    """The store or hub cannot be reached: locked for too long, no permission, missing. Retry, or fix the address."""
+
     code = "store-unavailable"
 
 
 class StoreFull(StoreError):
+    """The disk is full; nothing was stored."""
+
     code = "store-full"
 
 
 class StoreDamaged(StoreError):
+    """The file is not a Telex store, or it is damaged; nothing was changed."""
+
     code = "store-damaged"
 
 
 class StoreTooNew(StoreError):
+    """The store was written by a later version of Telex: upgrade."""
+
     code = "store-too-new"
 
 
@@ -125,10 +137,14 @@ class NotAMember(TelexError):
 
 
 class LeaseLost(TelexError):
+    """The lease has expired or another reader has the message: drop the work."""
+
     code = "lease-lost"
 
 
 class NotFound(TelexError):
+    """There is no such message, agent or dead letter."""
+
     code = "not-found"
 
 
@@ -145,8 +161,12 @@ class RequestFailed(_RequestError):
 
 
 class InvalidValue(TelexError, ValueError):
+    """An argument is invalid, such as a lease of no seconds."""
+
     code = "value-wrong"
 
 
 class SettingsError(TelexError):
+    """telex.toml is invalid; a line for each error."""
+
     code = "settings-wrong"

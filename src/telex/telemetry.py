@@ -65,7 +65,11 @@ class TracedBus:
     def processing(self, lease: LeasedMessage | Lease) -> Iterator[None]:
         """Context in which new spans are children of the message's span."""
         span = self.held.get(lease.token)
-        with trace.use_span(span, end_on_exit=False) if span is not None else nullcontext():
+        with (
+            nullcontext()
+            if span is None
+            else trace.use_span(span, record_exception=False, set_status_on_exception=False)
+        ):
             yield
 
     async def send(

@@ -24,11 +24,13 @@ from telex.errors import (
 )
 from telex.handlers import LOG, CallNext, Context, Handler, HandlerTable, PendingReplies, Reject, Retry
 from telex.heartbeat import Heartbeat
+from telex.model.finding import refusals
 from telex.model.message import StoredMessage
 from telex.model.roster import TELEX
 from telex.model.text import digest_of
 from telex.ports.bus import Raw
 from telex.ports.environment import Clock
+from telex.validation.authorization import normalised
 from telex.work.reducer import HeaderFields
 from telex.work.shutdown import agreement
 
@@ -176,7 +178,7 @@ class WorkerRun:
         elif (handler := handler or table.otherwise) is not None:
             await self._guarded(lease, self._handle(handler, lease))
         elif original.sender == TELEX:
-            LOG.warning("%s got: %s", self._agent.name, lease.message.text)
+            LOG.warning("%s got a report: %r", self._agent.name, lease.message.text)
             await self._retry(lease.ack)
         else:
             await self._retry(partial(lease.nack, f"no handler for {lease.message.type or 'untyped messages'}"))
@@ -189,7 +191,7 @@ class WorkerRun:
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if self.is_stopping or task is None or task.cancelling():
                 raise
             await self._fail(lease, error)  # of a task of the handler
         except Exception as error:
@@ -197,6 +199,8 @@ class WorkerRun:
 
     async def _handle(self, handler: Handler, lease: Lease) -> None:
         async with self._slots[handler]:
+            if self.is_stopping:
+                raise asyncio.CancelledError  # not started: it is returned
             result = await self._call(handler, lease)
         await self._reply(lease, result)
 
@@ -223,7 +227,7 @@ class WorkerRun:
     async def _reply(self, lease: Lease, result: Any) -> None:
         if not lease.is_open:
             return
-        replies = _replies(result)
+        replies = _replies(result) if lease.original.sender != TELEX else []  # the bus reads no replies
         for number, reply in enumerate(replies, 1):
             id_ = reply_id(lease.original.id, number if len(replies) > 1 else 0)
             await self._send(lease, reply, id_, ack=number == len(replies))
@@ -235,10 +239,19 @@ class WorkerRun:
         try:
             await self._retry(partial(lease.reply, reply, id=id_, ack=ack))
         except Refused as refused:
-            if [finding.code for finding in refused.findings if finding.severity == "refusal"] != ["id-reused"]:
+            if [finding.code for finding in refusals(refused.findings)] != ["id-reused"]:
                 raise
-            if ack:  # an earlier attempt has sent this reply
+            if not await self._has_sent(lease.original, id_):  # another sender's message has the same id
+                await self._send(lease, reply, f"{id_}.{lease.original.seq}", ack=ack)
+            elif ack:
                 await self._retry(lease.ack)
+
+    async def _has_sent(self, message: StoredMessage, id_: str) -> bool:
+        """Whether an earlier attempt has sent this reply."""
+        name, histories = normalised(self._agent.name), await self._agent.bus.why(id_)
+        sent = [history.message for history in histories if not history.message.refused]
+        wanted = (name, message.sender, message.id)
+        return any((earlier.sender, earlier.to, earlier.reply_to) == wanted for earlier in sent)
 
     async def _fail(self, lease: Lease, error: BaseException) -> None:
         if not lease.is_open:

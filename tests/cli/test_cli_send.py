@@ -11,6 +11,7 @@ import pytest
 from tests.cli.cli_bus_kit import BLOCKER, PROGRESS, Telex, send, sent, taken, telex
 from tests.cli.cli_kit import COMMAND, LACKING, WRONG_CASE, example, process, put, terminal
 from tests.cli.test_cli_process import HEAVY, LOADED
+from tests.proofs import proves
 
 __all__ = ["telex"]
 
@@ -113,6 +114,21 @@ def test_an_answer_names_what_it_answers(telex: Telex) -> None:
     answer = sent(telex, "It is 5433", "--reply-to", asked, sender="lead", to="dev")
     assert telex("why", answer, "--json").answer["reply_to"] == asked
     assert f"in reply to {asked}" in telex("why", answer).out
+
+
+@proves("bus/send-ack/command")
+def test_an_answer_acks_the_message_that_its_sender_holds_or_is_not_stored(telex: Telex, tmp_path: Path) -> None:
+    put(tmp_path, "done.md", "Done.")
+    id_ = sent(telex)
+    answer = ("send", "--as", "lead", "--to", "dev", "--id", "r-1", "--ack", id_, "done.md")
+    assert telex(*answer).code == 2
+    token = taken(telex)["token"]
+    assert telex(*answer).code == 0
+    assert telex("why", id_, "--json").answer["state"] == "acked"
+    assert telex(*answer[:-2], token, "done.md", "--json").answer["duplicate"] is True
+    assert telex("send", "--as", "lead", "--to", "dev", "--ack", id_, "done.md").code == 2
+    assert [waiting["id"] for waiting in telex("inbox", "--as", "dev", "--json").answers] == ["r-1"]
+    assert telex("send", "--as", "lead", "--ack", token, "done.md", "done.md").code == 64
 
 
 def test_every_line_of_a_jsonl_file_is_a_message(telex: Telex) -> None:

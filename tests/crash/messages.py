@@ -18,6 +18,15 @@ def is_note(id_: str) -> bool:
     return int(id_.rpartition("-")[2]) % NOTE_EVERY == 0
 
 
+def has_reply(id_: str) -> bool:
+    """Whether its reader acks it with a reply, in one transaction."""
+    return int(id_.rpartition("-")[2]) % NOTE_EVERY == 1
+
+
+def reply_id(id_: str) -> str:
+    return f"{id_}.reply"
+
+
 def body_of(id_: str) -> bytes:
     words = "all is well\n" * (zlib.crc32(id_.encode()) % 300)
     if is_note(id_):

@@ -4,7 +4,11 @@ Each takes one promise away, and the test that guards the promise has to fail on
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
+from telex.bus import leases
+from telex.errors import LeaseLost
 from telex.model.message import LeasedMessage
 from telex.ports.store import LeaseRequest, Settlement, SettleResult, settle
 from telex.stores.sqlite.store import SqliteStore
@@ -38,4 +42,20 @@ def read_is_ack() -> None:
     setattr(SqliteStore, "lease", hasty)  # noqa: B010
 
 
-PLANTS: dict[str, Callable[[], None]] = {"no-fencing": no_fencing, "dedup-off": dedup_off, "read-is-ack": read_is_ack}
+def reply_apart() -> None:
+    """A reply is stored though the lease that it was to ack was lost."""
+    ack_with_send = leases.ack_with_send
+
+    def careless(*given: Any) -> None:
+        with suppress(LeaseLost):
+            ack_with_send(*given)
+
+    setattr(leases, "ack_with_send", careless)  # noqa: B010
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    "no-fencing": no_fencing,
+    "dedup-off": dedup_off,
+    "read-is-ack": read_is_ack,
+    "reply-apart": reply_apart,
+}

@@ -11,7 +11,7 @@ MODULE, SEED = "tests.crash.kills", 20_262
 
 def test_a_hundred_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> None:
     verdict = tortured(MODULE, 100, SEED)
-    assert [verdict[name] for name in ("lost", "acked_twice", "late", "undone")] == [[], [], [], []]
+    assert [verdict[name] for name in ("lost", "acked_twice", "late", "undone", "answered_wrongly")] == [[]] * 5
     assert verdict["integrity"] == "ok"
     assert verdict["acked"] >= ACKS_PER_KILL_MIN * verdict["kills"] == ACKS_PER_KILL_MIN * 100
     assert verdict["leases_lost"], "no ack came late, so none was refused"
@@ -19,7 +19,13 @@ def test_a_hundred_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> No
 
 
 @pytest.mark.parametrize(
-    "plant, seen", [("no-fencing", "late"), ("dedup-off", "acked_twice"), ("read-is-ack", "undone")]
+    "plant, seen",
+    [
+        ("no-fencing", "late"),
+        ("dedup-off", "acked_twice"),
+        ("read-is-ack", "undone"),
+        ("reply-apart", "answered_wrongly"),
+    ],
 )
 def test_a_planted_bug_is_found_by_the_kills(plant: str, seen: str) -> None:
     assert finds(plant, MODULE, SEED, (25, 50, 100, 150), [seen])

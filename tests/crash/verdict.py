@@ -11,7 +11,7 @@ from telex.model.message import Event
 from telex.ports.store import deliveries_of, events_of, find_messages
 from telex.stores.sqlite.store import SqliteStore
 from tests.crash.agent_log import read_all, words_of
-from tests.crash.messages import body_of
+from tests.crash.messages import body_of, has_reply, reply_id
 
 ACKS_PER_KILL_MIN = 5  # with fewer, the kills would have hit nothing but start-up
 
@@ -28,11 +28,12 @@ class Verdict(NamedTuple):
     acked_twice: list[str]
     late: list[str]  # acks that were believed though the lease had passed on
     undone: list[str]  # acked, and nobody did the work
+    answered_wrongly: list[str]  # acked with a reply, and there is none, or several
     integrity: str
 
     @property
     def right(self) -> bool:
-        broken = self.lost or self.acked_twice or self.late or self.undone
+        broken = self.lost or self.acked_twice or self.late or self.undone or self.answered_wrongly
         return not broken and self.integrity == "ok" and self.acked >= ACKS_PER_KILL_MIN * self.kills
 
 
@@ -60,6 +61,7 @@ async def judge(folder: Path, kills: int, stops: int) -> Verdict:
         acked_twice=sorted(set(broken["acked_twice"])),
         late=broken["late"],
         undone=broken["undone"],
+        answered_wrongly=broken["answered_wrongly"],
         integrity=integrity(folder / "telex.db"),
     )
 
@@ -85,6 +87,8 @@ async def judge_one(
         broken["acked_twice"].append(id_)
     if acked and id_ not in done:
         broken["undone"].append(id_)
+    if has_reply(id_) and len(await store.read(find_messages, reply_id(id_))) != acked:
+        broken["answered_wrongly"].append(id_)
 
 
 def believed_from_another(id_: str, story: Iterable[Event]) -> list[str]:

@@ -60,7 +60,7 @@ class Talker:
         """Until there is an answer."""
         while True:
             try:
-                receipt = bus.send(**sending(id_, sender, words))
+                receipt = bus.send(**sending(id_, sender, words), check=False)
             except StoreError as error:
                 self.log.say("error", type(error).__name__)
                 time.sleep(PAUSE_SECONDS)

@@ -225,7 +225,7 @@ def test_1_1_holds_where_a_team_names_it_and_nowhere_else(tmp_path: Path) -> Non
 @proves("signal-md/1.1/chosen", "signal-md/1.1/type/worker_submission")
 def test_a_team_of_1_1_has_three_tiers_of_implementers(open_team: OpenTeam) -> None:
     submission = speech_of("signal-md", "worker_submission").raw
-    assert not open_team().bus.send(submission, sender="grunt", to="orchestrator").accepted
+    assert not open_team().bus.send(submission, sender="grunt", to="orchestrator", check=False).accepted
     tiered = open_team(dialect="signal-md@1.1")
     for role in ("grunt", "worker", "senior"):
         receipt = tiered.bus.send(submission, sender=role, to="orchestrator")

@@ -49,11 +49,12 @@ RULE_CODES = {
     for rules in (dialect.rules, *(type_.rules for type_ in dialect.types.values()))
     for rule in rules
 }
-# Those with kinds of their own are never raised themselves; NotAMember has the code of the finding it raises.
+# Those with kinds of their own are never raised themselves; NotAMember has the code of the finding it raises, and the
+# findings of Refused are explained.
 ERROR_CODES = {
     vars(kind)["code"]
     for kind in vars(errors).values()
-    if isinstance(kind, type) and "code" in vars(kind) and not kind.__subclasses__()
+    if isinstance(kind, type) and "code" in vars(kind) and not kind.__subclasses__() and kind is not errors.Refused
 }
 
 

@@ -14,9 +14,11 @@ from telex.dialects.schema import ANY, BODY_KEY, Dialect, MessageType
 from telex.errors import RequestTimedOut
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
-from telex.messages import class_of
+from telex.messages import class_of, conversation_of
 from telex.messages.build_flow import DocQuery, StatusUpdate
+from telex.messages.signal_md import Approval
 from telex.messages.vbw_company import Escalation
+from telex.messages.vbw_handoff import DevBlocker
 from telex.messages.vbw_typed import ApprovalRequest, ApprovalResponse, ExecutionUpdate
 from telex.model.finding import refusals
 from telex.ports.bus import Receipt
@@ -82,6 +84,11 @@ def test_a_person_answers_under_a_role_that_may_answer() -> None:
     assert tree["payload"]["request_id"] == "ask-1"
 
 
+def test_an_unknown_keyword_of_encode_is_named() -> None:
+    with pytest.raises(TypeError, match="sendr"):
+        STARTED.encode(sender="w1", sendr="w2")  # type: ignore[call-arg]
+
+
 @proves("messages/envelope-kept")
 def test_set_fields_stay() -> None:
     own: dict[str, Any] = {
@@ -101,6 +108,13 @@ def test_the_conversation_is_that_of_the_send_or_the_task_or_the_message() -> No
     assert tree_of(query.encode(sender="w1", id="m-1"))["correlationId"] == "m-1"
     assert tree_of(ExecutionUpdate(**UPDATE, **VBW).encode(sender="dev"))["task"] == "T1"
     assert tree_of(ApprovalRequest(**ASK, **VBW).encode(sender="dev"))["task"] == ""
+
+
+@proves("messages/conversation")
+def test_a_message_may_name_its_conversation_itself() -> None:
+    blocker = DevBlocker(task="T2", plan_id="P1", blocker="b", needs="n")
+    own = StatusUpdate(task_id="T1", status="STARTED", correlation_id="c-9")
+    assert [conversation_of(message) for message in (blocker, own, STARTED, Approval())] == ["T2", "c-9", None, None]
 
 
 # --- through a bus ---------------------------------------------------------------------------------------------------

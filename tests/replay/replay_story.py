@@ -73,14 +73,14 @@ class Story:
     def _do(self, one: Any) -> None:
         bus = self.bus
         if isinstance(one, dict):
-            run_sync(bus.send(**one))
+            run_sync(bus.send(**one, check=False))
             return
         match one:
             case ("later", seconds):
                 self.clock.leap(seconds)
                 run_sync(bus.sweep())
             case ("note", to):
-                run_sync(bus.send("The build is red.", sender="qa", to=to))
+                run_sync(bus.send("The build is red.", sender="qa", to=to, check=False))
             case ("join", name, role):
                 run_sync(bus.join(name, role=role))
             case ("receive", name):

@@ -12,6 +12,7 @@ import pytest
 import telex as library
 from telex.config import Settings
 from telex.stores.doctor import examine
+from telex.stores.sqlite import backup
 from telex.stores.sqlite.backup import is_backup, restore_backup, write_backup
 from telex.stores.sqlite.schema import VERSION
 from tests.cli.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
@@ -41,7 +42,9 @@ def lose_store(folder: Path) -> None:
 
 
 def waiting(telex: Telex, agent: str = "lead") -> list[str]:
-    return [row["id"] for row in telex("inbox", "--as", agent, "--json").answers]
+    ran = telex("inbox", "--as", agent, "--json")
+    assert ran.code == 0, ran
+    return [row["id"] for row in ran.answers]
 
 
 # --- what survives ----------------------------------------------------------------------------------------------------
@@ -162,6 +165,32 @@ def test_a_store_that_a_process_has_open_is_not_replaced(
         assert bus.send("all is well\n", sender="dev", to="lead").accepted
     assert later in waiting(telex)
     assert not list(tmp_path.glob(".telex/*.replaced*"))
+
+
+class Killed(BaseException):
+    pass
+
+
+@proves("cli/restore-killed")
+@pytest.mark.parametrize("step", ["_unpack", "_put_aside"])
+def test_a_restore_that_is_killed_leaves_the_old_store_in_use(
+    telex: Telex, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    first = sent(telex)
+    backed_up(telex)
+    second = sent(telex, "all is well")
+    done = getattr(backup, step)
+
+    def kill(*args: Any) -> None:
+        done(*args)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, step, kill)
+        with pytest.raises(Killed):
+            telex("restore", BACKUP, "--force")
+    assert waiting(telex) == [first, second]
+    assert sent(telex, "all is well, still")
 
 
 @proves("cli/restore-checked")

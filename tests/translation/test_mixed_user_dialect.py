@@ -124,7 +124,7 @@ def test_only_senders_of_its_type_may_answer_in_a_users_dialect(team: Team) -> N
     team.bus.join("otto", role="checker", dialects=["kanban"])
     team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
     made = speech(KANBAN, KANBAN.types["ruling"], "yes-1", card=TASK, re="ask-1", ok=True)
-    receipt = team.bus.send(made.raw, sender="otto", to="lead")
+    receipt = team.bus.send(made.raw, sender="otto", to="lead", check=False)
     assert not receipt.accepted
     assert "role-may-not-send" in codes(receipt.findings)
     assert team.bus.inbox("lead") == []
@@ -137,7 +137,7 @@ def test_an_answer_to_nothing_at_all_is_refused_as_ever(team: Team) -> None:
         answer = speech_of("vbw-typed", "approval_response", "yes-1", payload={
             "request_id": asked, "approved": True, "reason": "Why not"
         })  # fmt: skip
-        receipt = team.bus.send(answer.raw, sender="lead", to="max")
+        receipt = team.bus.send(answer.raw, sender="lead", to="max", check=False)
         assert codes(receipt.findings) == ["approval-unknown"]
 
 
@@ -150,7 +150,7 @@ def test_what_is_asked_in_own_words_is_answered_by_those_who_may_answer_anything
     def answer(sender: str) -> Receipt:
         words = {"messageId": f"yes-{sender}", "from": sender, "to": "max", "replyTo": "max-may_i"}
         made = speech_of("build-flow", "VALIDATION_RESPONSE", **words)
-        return team.bus.send(made.raw, sender=sender, to="max")
+        return team.bus.send(made.raw, sender=sender, to="max", check=False)
 
     for sender, why in (("eve", "you are eve"), ("max", "who asks does not answer")):
         [refused] = answer(sender).findings[-1:]
@@ -192,7 +192,7 @@ def test_nobody_agrees_to_stop_in_answer_to_another_question(team: Team) -> None
     card(team, "max", "may_i", to="dev", question="May I drop the table?")
     words = {"request_id": "max-may_i", "approve": True, "final_status": "complete"}
     answer = speech_of("vbw-typed", "shutdown_response", "bye-1", task=TASK, author_role="dev", payload=words)
-    receipt = team.bus.send(answer.raw, sender="dev", to="max")
+    receipt = team.bus.send(answer.raw, sender="dev", to="max", check=False)
     assert codes(receipt.findings) == ["shutdown-not-asked"]
 
 
@@ -271,7 +271,7 @@ def test_contracts_escalations_and_shutdowns_work_in_a_users_dialect(open_team: 
 
     def send(sender: str, to: str, type_: str, body: str = "", **fields: Any) -> Receipt:
         tree = {"type": type_, "id": f"{type_}-{next(numbers)}", **fields}
-        return team.bus.send(write(SITE, tree, body), sender=sender, to=to)
+        return team.bus.send(write(SITE, tree, body), sender=sender, to=to, check=False)
 
     assert send("carla", "max", "job", "Two walls", lot="L1", walls=["north"], plots=["src/"]).accepted
     [plan] = team.bus.work_state("plan").values()

@@ -270,7 +270,7 @@ def test_a_research_request_asks_the_question_and_says_what_it_gates(team: Team,
     first = check(sent["W.research.1"])
     assert first.tree["topic"] == "Which mail service can send templates"
     assert first.body is not None
-    assert first.body.startswith("**Which mail service can send templates?**\n\nAnswer with --reply-to W.research.1.")
+    assert first.body.startswith("**Which mail service can send templates?**\n\nAnswer with reply-to W.research.1.")
     assert "## Why it matters\n\nWhy it matters: it decides whether the second wave is needed." in first.body
     assert "## Where to look\n\nWhere to look: docs/mail.md" in first.body
     assert REQUEST in first.body

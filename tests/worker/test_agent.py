@@ -202,3 +202,23 @@ def test_agents_and_leases_are_the_same_through_a_hub(tmp_path: Path) -> None:
         lead.send("Never", to="dev", id="never")
         [lease] = dev.receive()
         assert lease.reject("no").state == "dead"
+
+
+@proves("worker/hub")
+def test_a_worker_of_a_hub_replies_and_stops(tmp_path: Path) -> None:
+    with running_hub(tmp_path, Time()) as hub, telex.connect(hub.url, settings=telex.Settings()) as bus:
+        worker = telex.Worker("w1", role="dev", where=hub.url, settings=telex.Settings(), lease_seconds=0.3)
+
+        @worker.handles(TaskAssignment)
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            await asyncio.sleep(0.25)
+            worker.stop()
+            return done(assignment)
+
+        bus.join("w1", role="dev")
+        bus.agent("lead", role="lead").send(task("T1"), to="w1", id="task")
+        asyncio.run(worker.serve())
+        [history] = bus.why("task")
+        assert [event.kind for event in history.events if event.kind != "extended"] == ["accepted", "leased", "acked"]
+        assert "extended" in [event.kind for event in history.events]
+        assert [lease.original.id for lease in bus.agent("lead").receive()] == ["task.reply"]

@@ -81,6 +81,20 @@ def test_a_list_is_several_replies_and_an_earlier_attempt_is_not_sent_again() ->
     play(scene)
 
 
+@proves("worker/reply")
+def test_messages_of_two_senders_with_the_same_id_get_a_reply_each() -> None:
+    async def scene(team: Team) -> None:
+        team.worker(worker_of(lambda assignment: done(assignment)))
+        await team.settle()
+        for name in ("lead", "architect"):
+            await team.agent(name, role=name).send(task("T1"), to="w1", id="same")
+        await team.settle()
+        replies = [(message.to, message.reply_to) for message in team.sent if message.type == "STATUS_UPDATE"]
+        assert replies == [("lead", "same"), ("architect", "same")]
+
+    play(scene)
+
+
 @proves("worker/exception")
 def test_an_exception_is_a_nack_with_its_text_and_ends_as_a_dead_letter() -> None:
     async def scene(team: Team) -> None:
@@ -339,6 +353,23 @@ def test_a_handler_whose_lease_is_lost_is_cancelled_and_its_result_dropped() -> 
         await team.advance(30)
         assert ends == ["cancelled"]
         assert "STATUS_UPDATE" not in types(team)
+
+    play(scene)
+
+
+@proves("worker/drain")
+def test_a_stopped_worker_returns_messages_that_it_has_not_begun() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            await team.sleep(5)
+            return done(assignment)
+
+        worker = worker_of(build)
+        worker.otherwise(lambda message: None)  # a second slot, for which a second task is leased
+        await assign(team, worker, "T1", "T2", seconds_max=0)
+        worker.stop()
+        await team.advance(10)
+        assert [(await kinds(team, f"task-{id_}"))[-1] for id_ in ("T1", "T2")] == ["acked", "returned"]
 
     play(scene)
 

@@ -52,7 +52,8 @@ async def answer_to(context: BusContext, id_: str, answer: Answer) -> SendReques
     dialect, type_ = _dialect_and_type(context, request, roster.find(agent))
     same = dialect.name == request.dialect
     if answer.approved and not answer.modifications and await _widens_nothing(context, approval, type_):
-        say = f"Add the paths that {request.by} may touch, with --modify PATH (modifications): the request names none."
+        how = "as modifications (--modify PATH in a shell)"
+        say = f"Add the paths that {request.by} may touch, {how}: the request names none."
         return Finding("approval-widens-nothing", ROOT, say, expected="paths")
     header = HeaderFields(
         id=context.clock.new_id(),

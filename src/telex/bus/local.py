@@ -102,8 +102,9 @@ class LocalBus:
         check: bool = True,
     ) -> Receipt:
         if not isinstance(raw, bytes):
-            key = (sender, role, to)
-            raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
+            raw = await self._sender.encode(
+                raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
+            )
         arguments = (raw, sender, role, to, id, reply_to, correlation, None, ack)
         return await self._send(SendRequest._make(arguments), check)
 
@@ -153,9 +154,10 @@ class LocalBus:
         timeout: float | None = None,
     ) -> LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
-        key = (sender, role, to)
-        raw = await self._sender.encode(raw, key, id=id, reply_to=reply_to, correlation=correlation)
-        receipt = await self._send(SendRequest._make((raw, *key, id, reply_to, correlation, within, None)))
+        raw = await self._sender.encode(
+            raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
+        )
+        receipt = await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, within, None)))
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)
 
     # --- queries -----------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ class Orchestrator:
         """Notify the sender of a result that belongs to no work, and a person of any other message."""
         is_result = _is_signal(message)
         if is_result:
-            what = "it belongs to no work: send it again with --reply-to and the id of the dispatch it answers"
+            what = "it belongs to no work: send it again with the id of the dispatch it answers as reply-to"
         else:
             what = f"it came to {self.name}, who only routes results: it is yours to answer"
         text = f"# About {message.id}\n\n{message.type or 'A note'} from {message.sender}: {what}.\n"

@@ -9,9 +9,9 @@ transaction but the cache, so it can be run again in another transaction.
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from telex.bus.context import BusContext, RouteKey
+from telex.bus.context import BusContext
 from telex.bus.decision import (
     DecidedSend,
     Decision,
@@ -25,7 +25,7 @@ from telex.dialects.schema import Dialect
 from telex.errors import OutcomeUnknown, Refused, StoreError
 from telex.model.finding import Finding
 from telex.model.text import digest_of, replace_surrogates
-from telex.ports.bus import Raw, Receipt, as_bytes
+from telex.ports.bus import Raw, Receipt, SendContext, as_bytes
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
 
@@ -54,17 +54,16 @@ class Sender:
         self._context = context
         self._undecided: dict[str, asyncio.Future[None]] = {}  # by sender: its last send that waits for evidence
 
-    async def encode(self, raw: Raw, key: RouteKey, **context: str | None) -> bytes:
+    async def encode(self, raw: Raw, **context: Unpack[SendContext]) -> bytes:
         """The message as bytes. A typed message that names roles has them from the roster."""
-        if isinstance(raw, bytes | str | dict):
-            return as_bytes(raw)
-        sender, role, to = key
-        team = self._context.team
-        if not team.is_loaded:
-            await self._context.roster()
-        route = team.route(key)
-        known = Participants() if isinstance(route, Finding) else route.participants
-        return as_bytes(raw, sender=sender, role=known.as_role or role, to=to, to_role=known.to_role, **context)
+        if not isinstance(raw, bytes | str | dict):
+            team = self._context.team
+            if not team.is_loaded:
+                await self._context.roster()
+            route = team.route((context["sender"], context.get("role"), context.get("to")))
+            if not isinstance(route, Finding):
+                context["role"], context["to_role"] = route.participants.as_role, route.participants.to_role
+        return as_bytes(raw, **context)
 
     async def send(self, request: SendRequest) -> Receipt:
         context = self._context

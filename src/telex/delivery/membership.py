@@ -82,13 +82,14 @@ def not_declared(name: str, roster: Roster) -> Finding:
 
 
 def has_left(member: Member) -> Finding:
-    say = f"Give the role {member.role} once to come back: {member.name} has left the team."
+    how = f'role="{member.role}" (--role on the command line)'
+    say = f"Give its role once to come back, {how}: {member.name} has left the team."
     return Finding("sender-unknown", ROOT, say, expected=f"the role {member.role}", found=member.name)
 
 
 def has_shut_down(member: Member) -> Finding:
-    back = f"telex team join {member.name} --as lead"
-    say = f"Ask a lead or a person to add it again ({back}): {member.name} has shut down."
+    back = f'join("{member.name}", by="lead"), or telex team join {member.name} --as lead'
+    say = f"Ask a lead or a person to add it again, {back}: {member.name} has shut down."
     return Finding("sender-has-shut-down", ROOT, say, expected=back, found=member.name)
 
 
@@ -110,10 +111,8 @@ def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Findin
     """A declared member that wants to read other dialects than telex.toml declares."""
     if _choices(reads) == _choices(member.dialects):
         return None
-    declared = " ".join(f"--reads {dialect}" for dialect in member.dialects)
-    listed_ = ", ".join(member.dialects)
-    say = f"Leave out the dialects, or change them in telex.toml: it declares {listed_} for {member.name}."
-    found = ", ".join(reads)[: limits.found_characters_max]
+    declared, found = ", ".join(member.dialects), ", ".join(reads)[: limits.found_characters_max]
+    say = f"Leave out the dialects, or change them in telex.toml: it declares {declared} for {member.name}."
     return Finding("reads-differ", ROOT, say, expected=declared, found=found)
 
 

@@ -76,7 +76,7 @@ def _by_name(name: str, roster: Roster) -> Route | Finding:
         return Finding("recipient-has-left", ROOT, say, expected=listed(roster.names()), found=name)
     close, name = roster.nearest(name), name[: LIMITS.found_characters_max]
     closed = any(member.declared for member in roster.members.values())
-    come = "add it to telex.toml" if closed else "have it join (telex team join NAME --role ROLE)"
+    come = "add it to telex.toml" if closed else "have it join the team (in a shell: telex team join NAME --role ROLE)"
     whom = close or f"a member of the team, or {come}"
     say = f"Send it to {whom}: no agent or role is called {name}."
     return Finding("recipient-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)

@@ -21,7 +21,7 @@ from telex.errors import InvalidValue, NotFound, SettingsError
 from telex.messages.classes import Section, TypedMessage, classes_of
 from telex.messages.content import Received, reader_form
 
-__all__ = ["Section", "TypedMessage", "class_of", "load", "typed"]
+__all__ = ["Section", "TypedMessage", "class_of", "conversation_of", "load", "typed"]
 
 _MODULES: dict[str, list[tuple[Dialect, ModuleType]]] = {}  # of users' dialects, by name: a file may have changed
 
@@ -75,6 +75,13 @@ def class_of(dialect: Dialect | str, type_: str) -> type[TypedMessage]:
 def _classes_by_type(module: ModuleType) -> dict[str, type[TypedMessage]]:
     values = [value for value in vars(module).values() if isinstance(value, type)]
     return {made.TYPE: made for made in values if issubclass(made, TypedMessage)}
+
+
+def conversation_of(message: TypedMessage) -> str | None:
+    """The conversation that the message itself names. None: it has that of its send."""
+    place = message._plan.places.get("correlation")
+    named = place.get(message._tree) if place is not None else None
+    return named if isinstance(named, str) and named else None
 
 
 def typed(message: Received, dialects: Iterable[Dialect] = VERSIONS) -> TypedMessage | None:

@@ -7,14 +7,15 @@ does that.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from telex.dialects.python_names import ClassShape, class_names, module_name, shape_of
 from telex.dialects.registry import VERSIONS
 from telex.dialects.schema import TYPE, Dialect, Kind, ListOf, MapOf, MessageType, Tree, set_path
 from telex.messages.content import Received, content_of
-from telex.messages.envelope import EnvelopePlan, SendContext, encode_tree, fill_envelope, plan_of
+from telex.messages.envelope import EnvelopePlan, encode_tree, fill_envelope, plan_of
 from telex.model.text import nearest
+from telex.ports.bus import SendContext
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -83,26 +84,16 @@ class TypedMessage(Structure):
         made._written_at = time.time()
         return made
 
-    def encode(
-        self,
-        *,
-        sender: str,
-        role: str | None = None,
-        to: str | None = None,
-        id: str | None = None,
-        reply_to: str | None = None,
-        correlation: str | None = None,
-        to_role: str | None = None,
-        now: float | None = None,
-        new_id: str | None = None,
-    ) -> bytes:
+    def encode(self, **context: Unpack[SendContext]) -> bytes:
         """The message as it is sent: absent envelope fields are filled from the arguments, set ones stay.
 
         The timestamp is the time at which the object was made, so that a second call with the same id has the same
         bytes and a retry is recognised as a duplicate; `now` replaces it.
         """
-        at = self._written_at if now is None else now
-        context = SendContext._make((sender, role, to, to_role, id or new_id, reply_to, correlation, at))
+        if unknown := context.keys() - SendContext.__annotations__.keys():
+            raise TypeError(f"encode() has no keyword {', '.join(sorted(unknown))}")
+        if context.get("now") is None:
+            context["now"] = self._written_at
         return encode_tree(self._plan, fill_envelope(self._plan, self._tree, context))
 
     def __eq__(self, other: object) -> bool:

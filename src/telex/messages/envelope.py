@@ -22,20 +22,8 @@ from telex.dialects.schema import (
 from telex.dialects.write import write_front_matter
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE
+from telex.ports.bus import SendContext
 from telex.validation.authorization import may_sign_for, normalised
-
-
-class SendContext(NamedTuple):
-    """Arguments of a send that the envelope may name."""
-
-    sender: str
-    role: str | None
-    to: str | None
-    to_role: str | None
-    id: str | None
-    reply_to: str | None
-    correlation: str | None
-    at: float
 
 
 class FieldPlace(NamedTuple):
@@ -82,13 +70,13 @@ def fill_envelope(plan: EnvelopePlan, tree: Tree, context: SendContext) -> Tree:
     payload = plan.dialect.payload
     tree = {**tree, payload: {**tree[payload]}} if payload is not None else {**tree}
     values: dict[str, Any] = {
-        "id": context.id or str(uuid.uuid4()),
-        "timestamp": format_timestamp(context.at),
+        "id": context.get("id") or context.get("new_id") or str(uuid.uuid4()),
+        "timestamp": format_timestamp(context.get("now") or 0.0),
         "version": plan.dialect.stated_version,
-        "reply_to": context.reply_to,
+        "reply_to": context.get("reply_to"),
         "sender": _sender(plan, context),
         "recipient": _recipient(plan, context),
-        "everyone": True if context.to == EVERYONE else None,
+        "everyone": True if context.get("to") == EVERYONE else None,
     }
     for what, value in values.items():
         _set_absent(plan, tree, what, value)
@@ -105,8 +93,8 @@ def _set_absent(plan: EnvelopePlan, tree: Tree, what: str, value: Any) -> None:
 def _correlation(plan: EnvelopePlan, tree: Tree, context: SendContext) -> str | None:
     """The conversation of the send, else the task; a required field is empty, or the id, where there is neither."""
     place = plan.places.get("correlation")
-    if place is None or context.correlation is not None:
-        return context.correlation
+    if place is None or context.get("correlation") is not None:
+        return context.get("correlation")
     task = plan.places["task"].get(tree) if "task" in plan.places else None
     if isinstance(task, str) and task:
         return task
@@ -122,13 +110,12 @@ def _correlation(plan: EnvelopePlan, tree: Tree, context: SendContext) -> str | 
 def _sender(plan: EnvelopePlan, context: SendContext) -> str | None:
     dialect, type_, place = plan.dialect, plan.type, plan.places.get("sender")
     if place is None or dialect.addresses == "names":
-        return context.sender
-    role = normalised(context.role) if context.role is not None else None
-    named = normalised(context.sender)
+        return context["sender"]
+    role, named = context.get("role"), normalised(context["sender"])
     allowed = dialect.roles if type_.senders == ANY else type_.senders
     if role is None:  # the bus decides whether the sender has that role
         role = named if named in allowed else allowed[0] if len(allowed) == 1 else None
-    elif role not in allowed and may_sign_for(role, allowed[0], dialect, type_):
+    elif allowed and normalised(role) not in allowed and may_sign_for(role, allowed[0], dialect, type_):
         role = allowed[0]
     return _spelt(role, place.field)
 
@@ -136,10 +123,10 @@ def _sender(plan: EnvelopePlan, context: SendContext) -> str | None:
 def _recipient(plan: EnvelopePlan, context: SendContext) -> str | None:
     dialect, type_, place = plan.dialect, plan.type, plan.places.get("recipient")
     if place is None or dialect.addresses == "names":
-        return context.to
+        return context.get("to")
     if not place.field.required:
         return None  # the bus has it
-    role = context.to_role or _role_in(context.to)
+    role = context.get("to_role") or _role_in(context.get("to"))
     known = (*dialect.roles, HUMAN) if type_.receivers == ANY else type_.receivers
     if role is None or normalised(role) not in known:
         above = dialect.chain.get(_sender(plan, context) or "") if type_.action == "escalate" else None

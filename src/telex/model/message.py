@@ -194,6 +194,7 @@ class LeasedMessage(NamedTuple):
 
     @property
     def raw(self) -> bytes:
+        """The bytes for the reader: the translation, if there is one."""
         return self.message.raw if self.rendering is None else self.rendering.raw
 
     @property

@@ -1,7 +1,7 @@
 """Bus port: the verbs of every surface, and their results."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 
 from telex.model.finding import Finding
 from telex.model.message import Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
@@ -16,28 +16,32 @@ if TYPE_CHECKING:
     from telex.validation.check import CheckPolicy
 
 
+class SendContext(TypedDict, total=False):
+    """Arguments of a send from which a message fills its envelope."""
+
+    sender: Required[str]
+    role: str | None
+    to: str | None
+    to_role: str | None
+    id: str | None
+    reply_to: str | None
+    correlation: str | None
+    now: float | None  # the time in the envelope; None: the time at which the message was made
+    new_id: str | None  # the id where `id` is None; None: a random one
+
+
 class Encodable(Protocol):
     """A message that writes its own envelope, such as one of `telex.messages`."""
 
-    def encode(
-        self,
-        *,
-        sender: str,
-        role: str | None = None,
-        to: str | None = None,
-        id: str | None = None,
-        reply_to: str | None = None,
-        correlation: str | None = None,
-        to_role: str | None = None,
-    ) -> bytes:
+    def encode(self, **context: Unpack[SendContext]) -> bytes:
         """The message as bytes, with what it lacks filled from the arguments of the send."""
 
 
 Raw = bytes | str | dict[str, Any] | Encodable  # a message to be sent
 
 
-def as_bytes(raw: Raw, **context: Any) -> bytes:
-    """The message as bytes. `context`: the arguments of the send, for a message that writes its own envelope."""
+def as_bytes(raw: Raw, **context: Unpack[SendContext]) -> bytes:
+    """The message as bytes. The context is for a message that writes its own envelope."""
     if isinstance(raw, bytes):
         return raw
     if isinstance(raw, dict):

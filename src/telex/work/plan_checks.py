@@ -389,7 +389,7 @@ def _widens_nothing(message: WorkMessage, plan: Plan) -> Finding:
     if message.has("modifications"):
         say = f"List the paths that {by} may touch from now on: {nothing}."
         return Finding(code, message.path("modifications"), say, "warning", "path patterns")
-    how = f"Let {by} ask anew, and answer with telex approve ID --modify PATTERN"
+    how = f"Let {by} ask anew, and answer with modifications (telex approve ID --modify PATTERN)"
     say = f"{how}: a {message.type.name} names no paths, and {nothing}."
     return Finding(code, ROOT, say, "warning", "path patterns")
 

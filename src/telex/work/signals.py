@@ -253,7 +253,7 @@ def _body(dispatch: Dispatch, quoted: Mapping[str, str], paragraphs: list[str]) 
 
 
 def _opening(work: Work, dispatch: Dispatch, quoted: Mapping[str, str], plan: str) -> Opening:
-    place, answer = dispatch.place, f"Answer with --reply-to {dispatch.id}."
+    place, answer = dispatch.place, f"Answer with reply-to {dispatch.id}."
     match dispatch.kind:
         case "triage_request":
             return {}, [f"Size up the request again. {answer}"] if place.round else []
@@ -308,7 +308,7 @@ def _check(work: Work, dispatch: Dispatch) -> str:
             f"Handed in by {shown(step.by)}: telex show {shown(step.answer)}",
             *doubt,
             "",
-            f"Answer {shown(work.by)} with {type_}, sent with --reply-to {dispatch.id}",
+            f"Answer {shown(work.by)} with {type_}, sent with reply-to {dispatch.id}",
             "",
         ]
     )
@@ -373,7 +373,7 @@ def _check_signal(message: WorkMessage, topics: WorkState, context: RuleContext)
 
 def _out_of_turn(message: WorkMessage, work: Work, part: Part, why: str) -> Finding:
     waited = _waited_for(work, part)
-    do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
+    do = f"Answer with reply-to {waited[0]}" if waited else "Leave it at that"
     say = f"{do}: this signal changes nothing in {work.id}, since {why}."
     return _no_effect(message, say, waited)
 
@@ -399,7 +399,7 @@ def answers_nothing(message: WorkMessage, works: Iterable[Work]) -> tuple[Findin
     if not waited:
         return ()
     why = "it does not say what it answers" if message.reply_to is None else "no dispatch has the id that it names"
-    say = f"Send it again with --reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
+    say = f"Send it again with reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
     return (_no_effect(message, say, waited),)
 
 

@@ -151,13 +151,19 @@ def _put_aside(store: str, beside: Mapping[str, str]) -> str:
     while os.path.lexists(aside):
         number += 1
         aside = f"{store}.replaced-{number}"
-    _end_log(store)
     try:
         write_backup(store, aside, beside)
     except (StoreDamaged, StoreTooNew):
+        _end_log(store)
         for suffix in ("", "-wal", "-shm", "-journal"):
             with suppress(FileNotFoundError):
                 os.replace(store + suffix, aside + suffix)
+        return aside
+    try:
+        _end_log(store)
+    except StoreUnavailable:
+        os.unlink(aside)
+        raise
     return aside
 
 

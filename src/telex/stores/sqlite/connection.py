@@ -103,7 +103,7 @@ class SqliteConnection:
                 self._bring_up_to_date()
             self._cursor.execute("PRAGMA synchronous = NORMAL")  # the log is synced by us, see `_sync`
             if self.value("PRAGMA journal_mode") != "wal":
-                raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
+                self._begin_log()
         except apsw.Error as error:
             self._explain(error)
         self._open_log()
@@ -153,6 +153,15 @@ class SqliteConnection:
             self._cursor.execute("COMMIT")
         self.hold_ballast()
         sync_folder(os.path.dirname(self._path))
+
+    def _begin_log(self) -> None:
+        """Begin the write-ahead log that a restore has ended: it was killed, or has just replaced the file."""
+        with FileLock(self._lock):
+            if not self._is_in_place():
+                raise StoreUnavailable(f"{self.path} was moved or deleted: nothing was stored; open the store again.")
+            if self.value("PRAGMA journal_mode = WAL") != "wal":
+                raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
+            self._version()  # a read creates the log
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

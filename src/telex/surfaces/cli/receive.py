@@ -4,21 +4,21 @@ A message goes to stdout, behind a mark on every line or with --raw as it was se
 or answer it go to stderr. A lease is named by its token, or by the id of its message.
 """
 
-import re
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from telex.errors import LeaseLost, OutcomeUnknown, Refused, RequestTimedOut
-from telex.model.message import OPEN, LeasedMessage, StoredMessage
+from telex.errors import OutcomeUnknown, Refused, RequestTimedOut
+from telex.model.message import LeasedMessage, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import file_word, files_in, pieces
+from telex.surfaces.cli.leases import TOKEN, lease_token
 from telex.surfaces.cli.options import (
     BUS,
     COMPLETERS,
@@ -55,8 +55,6 @@ from telex.validation.authorization import has_no_words, may_send, normalised
 if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.work.view import WorkMessage
-
-_TOKEN = re.compile(r"\d+\.\d+\Z", re.ASCII)
 
 
 # --- receive and request ----------------------------------------------------------------------------------------------
@@ -187,7 +185,7 @@ def _print_lease_text(lease: LeasedMessage, agent: str, pending: "PendingReply",
         screen.line(line)
     if not output.acks:
         id_ = message.id
-        name = lease.token if _TOKEN.match(id_) or id_.startswith("-") else shell_word(id_)
+        name = lease.token if TOKEN.match(id_) or id_.startswith("-") else shell_word(id_)
         screen.line(*typed("done with it:", [f"telex ack {name}", *whose], screen.width))
 
 
@@ -199,8 +197,8 @@ what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=COMPLE
 def ack_command(what: str, agent: str, store: str | None, as_json: bool) -> int:
     """Ack a message: you are done with it. A second ack has no effect."""
     with opened_to_look(store) as bus:
-        token = _token(bus, what, agent, settled_is_fine=True)
-        first = bus.ack(token, agent=agent) if token else False
+        token = lease_token(bus, what, agent, acked_is_fine=True)
+        first = bus.ack(token, agent=agent)
     facts = {"acked": True, "before": not first, "token": token}
     return print_one(facts, f"acked{'' if first else ' already'} {shown(what)}", as_json)
 
@@ -222,7 +220,7 @@ def nack_command(
     if reason is None:
         raise CommandError("no reason: telex nack … --reason WORDS")
     with opened_to_look(store) as bus:
-        token = _token(bus, what, agent)
+        token = lease_token(bus, what, agent)
         after = bus.nack(token, agent=agent, reason=reason, delay=delay)
     next_at = after.due_at if after.state == "stored" else None
     facts = {"token": token, "state": after.state, "attempts": after.attempts}
@@ -245,33 +243,10 @@ def nack_command(
 def extend_command(what: str, agent: str, seconds: float | None, store: str | None, as_json: bool) -> int:
     """Extend the lease of a message that you still work on."""
     with opened_to_look(store) as bus:
-        token = _token(bus, what, agent)
+        token = lease_token(bus, what, agent)
         until = bus.extend(token, agent=agent, seconds=seconds)
     words = f"yours until {clock_time(until)} UTC, for another {span(until - time.time())}: {shown(what)}"
     return print_one({"token": token, "until": stamp(until)}, words, as_json)
-
-
-def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = False) -> str:
-    """The token, or that of the caller's own lease on the message of this id. Empty: it is acked already.
-
-    Raises:
-        NotFound: there is no message of that id.
-        LeaseLost: the caller holds no lease on it.
-    """
-    if _TOKEN.match(what):
-        return what
-    histories, name = bus.why(what), normalised(agent)
-    own = [delivery for history in histories for delivery in history.deliveries if delivery.holder == name]
-    tokens = [f"{delivery.seq}.{delivery.fence}" for delivery in own if delivery.state in OPEN]  # or settled late
-    if len(tokens) > 1:
-        raise CommandError(f"you hold {len(tokens)} messages with that id: give the token of one: {', '.join(tokens)}")
-    if tokens:
-        return tokens[0]
-    if settled_is_fine and any(delivery.state == "acked" for delivery in own):
-        return ""
-    state = histories[-1].state
-    instead = f"; receive it first: telex receive --as {agent}" if state in ("stored", "read") else ""
-    raise LeaseLost(f"{agent} holds no lease on {what}, which is {state}{instead}")
 
 
 # --- how to answer ----------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ OPTIONS = (
     Option("--id", "ID", "id of the message, if it contains none"),
     Option("--reply-to", "ID", "id of the message that this one answers, if it does not contain it"),
     Option("--correlation", "ID", "its conversation, if the message does not contain it"),
+    Option("--ack", "ID", "message that you hold, by id or token: acked if this one is stored, or neither"),
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
     Option("--timeout", "SECONDS", "seconds to wait; 60 if not given"),
     Option("--dialect", "NAME", "check as this dialect only; a .toml file declares your own"),
@@ -56,7 +57,7 @@ OPTIONS = (
 WAITS = ("acked", "read", "leased")
 TIMEOUT_SECONDS = 60.0
 HEADER = ("role", "to", "id", "reply_to", "correlation")
-REPEATED = ("--as", "--role", "--to", "--reply-to", "--correlation", "--dialect", "--store")
+REPEATED = ("--as", "--role", "--to", "--reply-to", "--correlation", "--ack", "--dialect", "--store")
 USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
 HELP = f"""{USAGE_LINE} [options]
 
@@ -91,9 +92,9 @@ def run(args: list[str]) -> int:
     sender, timeout = _checked(options)
     files = files_in(options.operands)
     is_batch = len(files) > 1 or has_lines(files[0], options.has("--jsonl"))
-    if is_batch and (options.has("--id") or options.has("--wait")):
-        name = "--id" if options.has("--id") else "--wait"
-        raise CommandError(f"{name} is for one message, and here may be several")
+    single = [name for name in ("--id", "--ack", "--wait") if options.has(name)]
+    if is_batch and single:
+        raise CommandError(f"{single[0]} is for one message, and here may be several")
     settings = settings_here(options.get("--dialect"))
     task = SendCommand(sender, options, timeout, settings.limits.message_bytes_max)
     task = task._replace(sessions=_sessions_folder(options.get("--store"), settings))
@@ -183,8 +184,13 @@ def _send_batch(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
 
 def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt":
     header = {name: task.options.get(f"--{name.replace('_', '-')}") for name in HEADER}
+    acked, token = task.options.get("--ack"), None
+    if acked is not None:
+        from telex.surfaces.cli.leases import lease_token
+
+        token = lease_token(bus, acked, task.sender, acked_is_fine=True)  # acked: it may be the same message again
     try:
-        return bus.send(raw, sender=task.sender, check=False, **header)
+        return bus.send(raw, sender=task.sender, ack=token, check=False, **header)
     except OutcomeUnknown as error:
         again = f"telex send{task.options.repeat(*REPEATED)} --id {shell_word(error.id or 'ID')} {shell_word(path)}"
         say = f"outcome unknown: send again with the same id: {again}"
