@@ -105,7 +105,7 @@ bench: $(READY) ## measure Telex beside its floors and peers
 examples: $(EXAMPLES_READY) $(PYRIGHT_READY) ## types and tests of the examples, each with its framework's stub model
 	$(call part,types of the examples and of the Python in the documentation)
 	@$(EXAMPLES)/bin/python examples/snippets.py $(SNIPPETS)
-	@cd examples && ../$(EXAMPLES)/bin/mypy && ../$(EXAMPLES)/bin/mypy ../$(SNIPPETS)
+	@cd examples && ../$(EXAMPLES)/bin/mypy
 	@test ! -e $(PYRIGHT_READY) || .cache/pyright/node_modules/.bin/pyright -p examples --pythonpath $(EXAMPLES)/bin/python
 	$(call part,examples)
 	@cd examples && ../$(EXAMPLES)/bin/python -m pytest -q $(PYTEST_ARGS)

@@ -1,4 +1,4 @@
-"""Copies of the Python blocks in README.md and docs/, one file each, for the type checkers.
+"""Copies of the Python blocks in README.md and docs/, one file each, for pyright.
 
 python snippets.py FOLDER
 """
