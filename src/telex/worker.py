@@ -72,8 +72,8 @@ class Worker:
         """`where`, `settings` and `token` are those of `telex.connect`. `role`: under which it joins the team. `reads`:
         the dialects that the handlers take; messages in others are translated. `lease_seconds`: how long after a crash
         the message is delivered again; the default is the team's."""
-        self.name, self.role, self.where = name, role, where
-        self._settings, self._token, self._lease_seconds, self._reads = settings, token, lease_seconds, tuple(reads)
+        self.name, self.role, self.where, self.reads = name, role, where, tuple(reads)
+        self._settings, self._token, self._lease_seconds = settings, token, lease_seconds
         self._table = HandlerTable()
         self.current_run: WorkerRun | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -159,7 +159,7 @@ class Worker:
         if self.current_run is not None:
             raise InvalidValue(f"{self.name} is running already: make a second Worker.")
         agent = bus.agent(self.name, role=self.role)
-        agent.role = (await agent.join(self._reads)).role
+        agent.role = (await agent.join(self.reads)).role
         self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
         self._loop = asyncio.get_running_loop()
         LOG.info("%s (%s) has started", self.name, agent.role)

@@ -454,11 +454,20 @@ def test_a_worker_tries_again_while_the_store_fails_and_replies_once(monkeypatch
 @proves("worker/refused-start", "testing/failure")
 def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
     async def scene(team: Team) -> None:
-        team.worker(telex.Worker("w1", role="dev"))
         with pytest.raises(telex.NotAMember):
-            await team.settle()
+            await telex.Worker("w1", role="dev").serve(team.bus)
 
     play(scene, settings=telex.Settings(members=(Member("lead", "lead"),)))
+
+
+@proves("testing/member")
+def test_a_worker_of_a_team_in_memory_can_be_sent_to_at_once() -> None:
+    async def scene(team: Team) -> None:
+        team.worker(telex.Worker("w1", role="dev"))
+        receipt = await team.agent("lead").send("Hello", to="w1")
+        assert receipt.to == ("w1",)
+
+    play(scene)
 
 
 @proves("worker/refused-start")

@@ -13,7 +13,7 @@ from telex.generate.tables import fenced, markdown_table
 from telex.reference import source
 from telex.reference.source import Method
 
-MODULES = ("telex.testing",)  # public modules beside telex, which list their names in `__all__`
+MODULES = ("telex.messages", "telex.testing")  # public modules beside telex, which list their names in `__all__`
 _INTRODUCTION = """\
 Everything here is imported from `telex`, as in `telex.connect`, unless a heading names another module. A name is loaded
 when it is first used, so `import telex` costs nothing. The package is typed (`py.typed`): a type checker reports a
@@ -61,13 +61,13 @@ def _module(name: str) -> list[str]:
     parts = [f"## Module {name}", *prose(module.__doc__ or "")]
     for public in sorted(module.__all__):
         thing = getattr(module, public)
-        parts += _class(public, thing) if inspect.isclass(thing) else _function(thing)
+        parts += _class(public, thing) if inspect.isclass(thing) else _function(thing, name)
     return parts
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
-def _function(thing: object) -> list[str]:
-    function = source.function(thing)
+def _function(thing: object, module: str = telex.__name__) -> list[str]:
+    function = source.function(thing, module)
     return [f"### {function.name}", fenced("py", function.signature), *prose(function.text)]
 
 
@@ -103,7 +103,7 @@ def _records(public: Mapping[str, object]) -> list[type]:
 def _signatures(thing: object) -> list[str]:
     if isinstance(thing, type):
         return [method.signature for method in source.methods(thing)]
-    return [source.function(thing).signature] if inspect.isfunction(thing) else []
+    return [source.function(thing, telex.__name__).signature] if inspect.isfunction(thing) else []
 
 
 def _record(kind: type) -> list[str]:

@@ -47,10 +47,11 @@ def _node(thing: object) -> tuple[ast.AST | None, list[str]]:
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
-def function(thing: object) -> Method:
+def function(thing: object, module: str) -> Method:
+    """A function under the name of the module that it is imported from."""
     node, _ = _node(thing)
     assert isinstance(node, Function), thing
-    return Method(node.name, _signature(f"telex.{node.name}", node), _text(node))
+    return Method(node.name, _signature(f"{module}.{node.name}", node), _text(node))
 
 
 def _signature(name: str, node: Function, *, skipped: int = 0) -> str:
