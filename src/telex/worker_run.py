@@ -6,11 +6,11 @@ worker that is killed at any point leaves either the reply or the message, and a
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from random import random
+from threading import Semaphore, Thread
 from typing import Any, TypeVar
 
 from telex.agent import WAIT_SECONDS, Agent, Lease, Message
@@ -50,7 +50,7 @@ class WorkerRun:
         self._capacity = max(1, sum(handler.concurrency for handler in table.all()))
         self._heartbeat = Heartbeat(self._seconds, self._lose, clock.sleep)
         self._span = getattr(agent.bus, "processing", nullcontext)  # of OpenTelemetry, if the bus is traced
-        self._threads = ThreadPoolExecutor(self._capacity, "telex-worker")
+        self._threads = Semaphore(self._capacity)
         self._replies = PendingReplies(clock)
         self._jobs: dict[asyncio.Task[None], Lease] = {}
         self._job_ended = asyncio.Event()
@@ -194,7 +194,7 @@ class WorkerRun:
             if self.is_stopping or task is None or task.cancelling():
                 raise
             await self._fail(lease, error)  # of a task of the handler
-        except Exception as error:
+        except (Exception, SystemExit, BaseExceptionGroup) as error:
             await self._fail(lease, error)
 
     async def _handle(self, handler: Handler, lease: Lease) -> None:
@@ -220,7 +220,7 @@ class WorkerRun:
         if handler.is_async:
             return await handler.function(*arguments)
         call = partial(copy_context().run, handler.function, *arguments)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        return await call_in_thread(call, self._threads)
 
     # --- results -----------------------------------------------------------------------------------------------------
 
@@ -255,8 +255,17 @@ class WorkerRun:
 
     async def _fail(self, lease: Lease, error: BaseException) -> None:
         if not lease.is_open:
-            LOG.error("%s: handler of %s failed: %s", self._agent.name, lease.original.id, error, exc_info=error)
+            LOG.error("%s: handler of %s failed", self._agent.name, lease.original.id, exc_info=error)
             return
+        try:
+            await self._settle_failure(lease, error)
+        except (LeaseLost, StoreError):
+            raise
+        except Exception:
+            LOG.exception("%s: cannot nack %s as its handler asked", self._agent.name, lease.original.id)
+            await self._retry(partial(lease.nack, type(error).__name__))
+
+    async def _settle_failure(self, lease: Lease, error: BaseException) -> None:
         if isinstance(error, Reject):
             LOG.warning("%s rejects %s: %s", self._agent.name, lease.original.id, error)
             await self._retry(partial(lease.reject, str(error) or "rejected"))
@@ -297,7 +306,6 @@ class WorkerRun:
             self.stop_now()
             await ended
         self._heartbeat.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _all_ended(self) -> None:
         while self._jobs:
@@ -310,9 +318,38 @@ def reply_id(id_: str, number: int = 0) -> str:
     return f"{stem}.reply.{number}" if number else f"{stem}.reply"
 
 
+async def call_in_thread(call: Callable[[], T], running: Semaphore) -> T:
+    """The result of a call in a thread of its own, which does not keep the process alive: a call cannot be cancelled.
+    `running` limits the calls that run, also those of which the result is not awaited any more."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[T] = loop.create_future()
+
+    def finish(set_outcome: Callable[[Any], None], outcome: Any) -> None:
+        if not ended.done():
+            set_outcome(outcome)
+
+    def run() -> None:
+        with running:
+            if ended.cancelled():
+                return
+            outcome: tuple[Callable[[Any], None], Any]
+            try:
+                outcome = (ended.set_result, call())
+            except StopIteration as error:  # a future cannot have it
+                outcome = (ended.set_exception, RuntimeError(f"the handler raised {error!r}"))
+            except BaseException as error:
+                outcome = (ended.set_exception, error)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(finish, *outcome)
+
+    Thread(target=run, name="telex-worker", daemon=True).start()
+    return await ended
+
+
 def _replies(result: Any) -> list[Raw]:
     """What a handler returned, as the replies to be sent."""
-    replies = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
+    is_list = isinstance(result, list | tuple) and not hasattr(result, "_fields")  # a record is no list
+    replies = list(result) if is_list else [] if result is None else [result]
     for reply in replies:
         if not isinstance(reply, bytes | str | dict) and not callable(getattr(reply, "encode", None)):
             raise TypeError(f"a handler returns messages or None, not {type(reply).__name__}")

@@ -122,6 +122,34 @@ def test_a_result_that_cannot_be_sent_is_a_nack(result: Any) -> None:
     play(scene)
 
 
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+@proves("worker/survives")
+@pytest.mark.parametrize(
+    "error",
+    [StopIteration(), SystemExit(2), BaseExceptionGroup("two", [KeyboardInterrupt()]), Unprintable(), telex.Retry(-1)],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "thread"])
+def test_no_exception_of_a_handler_ends_the_worker(error: BaseException, is_async: bool) -> None:
+    async def scene(team: Team) -> None:
+        def fail(_: TaskAssignment) -> None:
+            raise error
+
+        async def fail_async(_: TaskAssignment) -> None:
+            raise error
+
+        worker = worker_of(fail_async if is_async else fail)
+        await asyncio.wait_for(assign(team, worker), 30)
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
+        assert worker.current_run is not None
+
+    play(scene)
+
+
 @proves("worker/reject")
 def test_reject_is_a_dead_letter_at_the_first_attempt() -> None:
     async def scene(team: Team) -> None:
@@ -377,6 +405,33 @@ def test_a_stopped_worker_returns_messages_that_it_has_not_begun() -> None:
         worker.stop()
         await team.advance(10)
         assert [(await kinds(team, f"task-{id_}"))[-1] for id_ in ("T1", "T2")] == ["acked", "returned"]
+
+    play(scene)
+
+
+@proves("worker/drain")
+def test_a_thread_that_does_not_end_is_abandoned_at_the_end_of_the_drain() -> None:
+    async def scene(team: Team) -> None:
+        begun, end, threads = threading.Event(), threading.Event(), list[threading.Thread]()
+
+        def build(assignment: TaskAssignment) -> StatusUpdate:
+            threads.append(threading.current_thread())
+            begun.set()
+            end.wait(30)
+            return done(assignment)
+
+        worker = worker_of(build)
+        team.worker(worker)
+        await team.settle()
+        await team.agent("lead", role="lead").send(task("T1"), to="w1", id="task-T1")
+        await asyncio.to_thread(begun.wait, 30)
+        worker.stop()
+        while worker.current_run is not None:
+            await asyncio.sleep(0)
+            team.clock.move_to(team.clock.now() + 1)
+        assert (await kinds(team, "task-T1"))[-1] == "returned"
+        assert [thread.daemon and thread.is_alive() for thread in threads] == [True]
+        end.set()
 
     play(scene)
 
