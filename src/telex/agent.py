@@ -155,12 +155,22 @@ class Lease:
             to=to or original.sender,
             id=id,
             reply_to=original.id,
-            correlation=correlation or original.correlation,
+            correlation=correlation or _conversation(message, original),
             ack=self.token if ack else None,
             check=check,
         )
         self.is_open = self.is_open and not (ack and receipt.accepted)
         return receipt
+
+
+def _conversation(reply: Raw, original: StoredMessage) -> str | None:
+    """The conversation of a typed reply that names none. The bus finds that of other replies by `reply_to`."""
+    if isinstance(reply, bytes | str | dict):
+        return None
+    from telex.messages import TypedMessage, conversation_of
+
+    names_none = isinstance(reply, TypedMessage) and conversation_of(reply) is None
+    return original.correlation if names_none else None
 
 
 class Agent:

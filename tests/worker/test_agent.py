@@ -11,6 +11,7 @@ from telex.agent import Agent, Lease
 from telex.client import SyncAgent, SyncLease
 from telex.messages import load
 from telex.messages.build_flow import StatusUpdate, TaskAssignment
+from telex.messages.vbw_handoff import DevBlocker
 from telex.testing import Team
 from tests.dialects.toml_dialects import KANBAN
 from tests.proofs import proves
@@ -92,6 +93,19 @@ def test_a_reply_is_addressed_and_acks() -> None:
         [_, note, report] = team.sent
         assert {(one.to, one.reply_to, one.correlation) for one in (note, report)} == {("lead", "task", "T1")}
         assert (await kinds(team, "task"))[-1] == "acked"
+
+    play(scene)
+
+
+@proves("agent/reply")
+def test_a_reply_may_name_a_conversation_of_its_own() -> None:
+    async def scene(team: Team) -> None:
+        dev, lead = await pair(team)
+        await lead.send("Do T1 and T2", to="dev", id="task", correlation="T1")
+        [lease] = await dev.receive()
+        await lease.reply(DevBlocker(task="T2", plan_id="P1", blocker="no table", needs="P2"))
+        report = team.sent[-1]
+        assert (report.reply_to, report.correlation) == ("task", "T2")
 
     play(scene)
 

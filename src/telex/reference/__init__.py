@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from telex.config.environment import OTHERS, VARIABLES, Variable
+from telex.config.environment import OTHERS, VARIABLES, EnvironmentVariable
 from telex.generate.tables import markdown_table
 from telex.reference.command_line import command_line_page
 from telex.reference.python_api import python_page
@@ -32,6 +32,6 @@ def environment_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(variables: tuple[Variable, ...]) -> str:
+def _table(variables: tuple[EnvironmentVariable, ...]) -> str:
     rows = [(f"`{variable.name}`", variable.takes, variable.default, variable.help) for variable in variables]
     return markdown_table(("variable", "takes", "default", "what it does"), rows)

@@ -11,7 +11,7 @@ import telex
 from telex import errors
 from telex.generate.tables import fenced, markdown_table
 from telex.reference import source
-from telex.reference.source import Method
+from telex.reference.source import MethodEntry
 
 MODULES = ("telex.messages", "telex.testing")  # public modules beside telex, which list their names in `__all__`
 _INTRODUCTION = """\
@@ -82,7 +82,7 @@ def _attributes(kind: type) -> list[str]:
     return [markdown_table(("attribute", "type", "meaning"), rows)] if rows else []
 
 
-def _method(name: str, method: Method) -> list[str]:
+def _method(name: str, method: MethodEntry) -> list[str]:
     heading = [] if method.name == "__init__" else [f"#### {name}.{method.name}"]
     return [*heading, fenced("py", method.signature), *prose(method.text)]
 

@@ -18,13 +18,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 COLUMNS_MAX = 100
 
 
-class Attribute(NamedTuple):
+class AttributeEntry(NamedTuple):
     name: str
     type: str
     text: str
 
 
-class Method(NamedTuple):
+class MethodEntry(NamedTuple):
     name: str
     signature: str
     text: str
@@ -47,11 +47,11 @@ def _node(thing: object) -> tuple[ast.AST | None, list[str]]:
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
-def function(thing: object, module: str) -> Method:
+def function(thing: object, module: str) -> MethodEntry:
     """A function under the name of the module that it is imported from."""
     node, _ = _node(thing)
     assert isinstance(node, Function), thing
-    return Method(node.name, _signature(f"{module}.{node.name}", node), _text(node))
+    return MethodEntry(node.name, _signature(f"{module}.{node.name}", node), _text(node))
 
 
 def _signature(name: str, node: Function, *, skipped: int = 0) -> str:
@@ -120,22 +120,22 @@ def _bodies(kind: type) -> Iterator[tuple[ast.stmt, list[str]]]:
             yield statement, lines
 
 
-def attributes(kind: type) -> list[Attribute]:
+def attributes(kind: type) -> list[AttributeEntry]:
     """Public fields with the comments behind them, and properties with their docstrings."""
-    found: dict[str, Attribute] = {}
+    found: dict[str, AttributeEntry] = {}
     for statement, lines in _bodies(kind):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             comment = lines[(statement.end_lineno or 0) - 1].partition("  # ")[2]
-            found[statement.target.id] = Attribute(statement.target.id, _annotation(statement.annotation), comment)
+            found[statement.target.id] = AttributeEntry(statement.target.id, _annotation(statement.annotation), comment)
         elif isinstance(statement, Function) and _is_property(statement):
             returns = _annotation(statement.returns) if statement.returns else ""
-            found[statement.name] = Attribute(statement.name, returns, _text(statement))
+            found[statement.name] = AttributeEntry(statement.name, returns, _text(statement))
     return [attribute for attribute in found.values() if not attribute.name.startswith("_")]
 
 
-def methods(kind: type) -> list[Method]:
+def methods(kind: type) -> list[MethodEntry]:
     """Public methods; the constructor of a class that has its own is the first. A class of tests has none."""
-    found: dict[str, Method] = {}
+    found: dict[str, MethodEntry] = {}
     for statement, _ in _bodies(kind):
         if isinstance(statement, Function) and not _is_property(statement) and not _is_overload(statement):
             is_constructor = statement.name == "__init__"
@@ -143,7 +143,7 @@ def methods(kind: type) -> list[Method]:
                 name = kind.__name__ if is_constructor else f"{kind.__name__}.{statement.name}"
                 skipped = 0 if "staticmethod" in _decorators(statement) else 1
                 text = _text(statement) or getattr(found.get(statement.name), "text", "")
-                found[statement.name] = Method(statement.name, _signature(name, statement, skipped=skipped), text)
+                found[statement.name] = MethodEntry(statement.name, _signature(name, statement, skipped=skipped), text)
     if any(name.startswith("test_") for name in found):
         return []
     return sorted(found.values(), key=lambda method: method.name != "__init__")

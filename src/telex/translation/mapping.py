@@ -202,7 +202,7 @@ class MinimumValue(NamedTuple):
     reason: str
 
 
-class Section(NamedTuple):
+class SectionMapping(NamedTuple):
     """A slot with its own heading in the markdown body."""
 
     heading: str
@@ -215,7 +215,7 @@ class Body(NamedTuple):
 
     main: str  # the slot of the body
     heading: str  # of that slot, if the body has other sections
-    sections: tuple[Section, ...] = ()
+    sections: tuple[SectionMapping, ...] = ()
     pages: bool = False  # the main slot is a list of named pages, not a text
 
 

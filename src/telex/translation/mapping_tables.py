@@ -16,7 +16,7 @@ from telex.translation.mapping import (
     MinimumValue,
     OfList,
     Overstatement,
-    Section,
+    SectionMapping,
     Sum,
     TypeMapping,
     Worth,
@@ -62,10 +62,10 @@ def _first(*slots: str) -> FromSlot:
     return FromSlot(slots, "unknown")
 
 
-def _sections(headings: str) -> tuple[Section, ...]:
+def _sections(headings: str) -> tuple[SectionMapping, ...]:
     """`Task=task, Failures=failures[]`: headings and their slots, [] for lists."""
     pairs = [heading.strip().split("=") for heading in headings.split(",")]
-    return tuple(Section(heading, slot.removesuffix("[]"), slot.endswith("[]")) for heading, slot in pairs)
+    return tuple(SectionMapping(heading, slot.removesuffix("[]"), slot.endswith("[]")) for heading, slot in pairs)
 
 
 SEVERITY = "high=blocking medium=degraded low=informational"

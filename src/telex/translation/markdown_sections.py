@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from telex.model.named_tuple import NamedTuple
-from telex.translation.mapping import Body, Section
+from telex.translation.mapping import Body, SectionMapping
 
 SILENT = "Nothing was said about it."
 NONE = "None."
@@ -134,7 +134,7 @@ def _written(value: Any) -> str:
     return _HASH.sub(_BACKSLASHED, value) if "#" in value else str(value)
 
 
-def _read(section: Section, text: str) -> Any:
+def _read(section: SectionMapping, text: str) -> Any:
     if not section.listed:
         return _ESCAPED_HASH.sub(r"\1", text)
     if text == NONE:
