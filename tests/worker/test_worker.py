@@ -262,9 +262,16 @@ def test_a_sync_handler_runs_in_a_thread_and_may_use_the_bus_from_there() -> Non
 
 
 @proves("worker/request")
-@pytest.mark.parametrize("concurrency", [1, 3], ids=["the request leases the reply", "the worker leases the reply"])
-def test_a_handler_gets_the_reply_to_its_request(concurrency: int) -> None:
+@pytest.mark.parametrize("is_first", [True, False], ids=["the request leases the reply", "the worker leases the reply"])
+def test_a_handler_gets_the_reply_to_its_request(monkeypatch: pytest.MonkeyPatch, is_first: bool) -> None:
     async def scene(team: Team) -> None:
+        async def send_only(raw: Any, *, timeout: float, **arguments: Any) -> Any:
+            await team.bus.send(raw, **arguments)
+            await asyncio.Event().wait()
+
+        if not is_first:
+            monkeypatch.setattr(team.bus, "request", send_only)
+
         async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
             answer = await ctx.request("Which port?", to="kim", timeout=60.0)
             return done(assignment, answer.text)
@@ -272,7 +279,7 @@ def test_a_handler_gets_the_reply_to_its_request(concurrency: int) -> None:
         helper = telex.Worker("kim", role="qa")
         helper.otherwise(lambda message: "5432")
         team.worker(helper)
-        await assign(team, worker_of(build, concurrency=concurrency), "T1", "T2")
+        await assign(team, worker_of(build, concurrency=3), "T1", "T2")
         assert [one.body.payload.details for one in team.sent if one.type == "STATUS_UPDATE"] == ["5432", "5432"]
 
     play(scene)
