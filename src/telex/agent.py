@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from telex.model.message import Delivery, LeasedMessage, Rendering, StoredMessage
 from telex.model.roster import Member
 from telex.model.text import digest_of
-from telex.ports.bus import Bus, Raw, Receipt
+from telex.ports.bus import Bus, Raw, Receipt, as_bytes
 
 if TYPE_CHECKING:
+    from telex.delivery.validator_cache import CheckedMessage, ValidatorCache
     from telex.dialects.schema import Dialect
 
 WAIT_SECONDS = 20.0  # of one receive of an endless loop
@@ -142,35 +143,29 @@ class Lease:
         correlation: str | None = None,
         check: bool = True,
     ) -> Receipt:
-        """Send a reply to the sender, in the same conversation, and ack the message in the same transaction: both
-        happen or neither. With `ack=False` the lease stays open.
+        """Send a reply to the sender, in the same conversation unless the reply names another one, and ack the message
+        in the same transaction: both happen or neither. With `ack=False` the lease stays open.
 
         Raises:
             Refused: the reply is invalid; the lease stays open.
             LeaseLost: as for `ack`; nothing was sent.
         """
-        original = self.original
+        original, to = self.original, to or self.original.sender
+        if correlation is None:
+            own = checked_draft(self.agent, message, to=to, id=id, correlation=original.correlation).envelope
+            is_named = own.correlation not in (None, original.correlation)  # by the reply itself
+            correlation = None if is_named else original.correlation
         receipt = await self.agent.send(
             message,
-            to=to or original.sender,
+            to=to,
             id=id,
             reply_to=original.id,
-            correlation=correlation or _conversation(message, original),
+            correlation=correlation,
             ack=self.token if ack else None,
             check=check,
         )
         self.is_open = self.is_open and not (ack and receipt.accepted)
         return receipt
-
-
-def _conversation(reply: Raw, original: StoredMessage) -> str | None:
-    """The conversation of a typed reply that names none. The bus finds that of other replies by `reply_to`."""
-    if isinstance(reply, bytes | str | dict):
-        return None
-    from telex.messages import TypedMessage, conversation_of
-
-    names_none = isinstance(reply, TypedMessage) and conversation_of(reply) is None
-    return original.correlation if names_none else None
 
 
 class Agent:
@@ -189,6 +184,12 @@ class Agent:
     def dialects(self) -> "dict[str, Dialect]":
         """The dialects of the team, by name."""
         return {dialect.name: dialect for dialect in self.bus.policy.dialects}
+
+    @cached_property
+    def _validators(self) -> "ValidatorCache":
+        from telex.delivery.validator_cache import ValidatorCache
+
+        return ValidatorCache(self.bus.policy)
 
     async def send(
         self,
@@ -307,3 +308,13 @@ class Agent:
     async def leave(self) -> int:
         """Leave the team. Waiting messages are withdrawn and their senders notified; how many."""
         return await self.bus.leave(self.name)
+
+
+def checked_draft(
+    agent: Agent, message: Raw, *, to: str | None = None, id: str | None = None, correlation: str | None = None
+) -> "CheckedMessage":
+    """The type and envelope of a message as the agent would send it. Sender and recipient are not checked."""
+    from telex.delivery.routing import Participants
+
+    raw = as_bytes(message, sender=agent.name, role=agent.role, to=to, id=id, correlation=correlation)
+    return agent._validators.check(raw, Participants())

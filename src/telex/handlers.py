@@ -5,12 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from telex.agent import Agent, Lease, Message
-from telex.delivery.routing import Participants
-from telex.delivery.validator_cache import ValidatorCache
+from telex.agent import Agent, Lease, Message, checked_draft
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
-from telex.ports.bus import Bus, Raw, Receipt, as_bytes
+from telex.ports.bus import Bus, Raw, Receipt
 from telex.ports.environment import Clock
 
 LOG = logging.getLogger("telex.worker")
@@ -158,8 +156,7 @@ class PendingReplies:
         self, agent: Agent, message: Raw, *, to: str, timeout: float | None, correlation: str | None
     ) -> Message:
         new_id, loop = self._clock.new_id(), asyncio.get_running_loop()
-        raw = as_bytes(message, sender=agent.name, role=agent.role, to=to, id=new_id, correlation=correlation)
-        checked = ValidatorCache(agent.bus.policy).check(raw, Participants())
+        checked = checked_draft(agent, message, to=to, id=new_id, correlation=correlation)
         own, traits = checked.envelope, checked.traits
         question = _Question(
             own.id or new_id,

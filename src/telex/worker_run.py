@@ -13,7 +13,7 @@ from random import random
 from threading import Semaphore, Thread
 from typing import Any, TypeVar
 
-from telex.agent import WAIT_SECONDS, Agent, Lease, Message
+from telex.agent import WAIT_SECONDS, Agent, Lease, Message, checked_draft
 from telex.errors import (
     LeaseLost,
     Refused,
@@ -235,16 +235,22 @@ class WorkerRun:
             await self._retry(lease.ack)
 
     async def _send(self, lease: Lease, reply: Raw, id_: str, *, ack: bool) -> None:
-        """Send a reply. A second try after a failure of the store has the same id and bytes, and is a duplicate."""
+        """Send a reply, with this id unless it has its own. A second try after a failure of the store has the same id
+        and bytes, and is a duplicate."""
+        own = checked_draft(self._agent, reply, id=id_).envelope.id
+        is_own = own not in (None, id_)
         try:
-            await self._retry(partial(lease.reply, reply, id=id_, ack=ack))
+            await self._retry(partial(lease.reply, reply, id=None if is_own else id_, ack=ack))
         except Refused as refused:
             if [finding.code for finding in refusals(refused.findings)] != ["id-reused"]:
                 raise
-            if not await self._has_sent(lease.original, id_):  # another sender's message has the same id
-                await self._send(lease, reply, f"{id_}.{lease.original.seq}", ack=ack)
-            elif ack:
+            has_sent = await self._has_sent(lease.original, own or id_)
+            if has_sent and ack:
                 await self._retry(lease.ack)
+            elif not has_sent and is_own:
+                raise
+            elif not has_sent:  # another sender's message has the same id
+                await self._send(lease, reply, f"{id_}.{lease.original.seq}", ack=ack)
 
     async def _has_sent(self, message: StoredMessage, id_: str) -> bool:
         """Whether an earlier attempt has sent this reply."""

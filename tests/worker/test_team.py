@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 import telex
 from telex.messages.build_flow import StatusUpdate, TaskAssignment
 from telex.testing import Team
@@ -106,3 +108,36 @@ def test_a_handler_that_takes_real_time_is_waited_for() -> None:
         assert team.clock.now() == began
 
     play(scene)
+
+
+@proves("testing/timeout")
+def test_workers_that_answer_each_other_without_end_do_not_settle() -> None:
+    async def scene(team: Team) -> None:
+        for name in ("ping", "pong"):
+            worker = telex.Worker(name, role="dev")
+            worker.otherwise(lambda _: "again")
+            team.worker(worker)
+        await team.settle()
+        await team.agent("ping").send("begin", to="pong")
+        with pytest.raises(TimeoutError, match="pong"):
+            await team.settle()
+
+    play(scene, timeout=0.5)
+
+
+@proves("testing/timeout")
+def test_a_handler_that_does_not_end_is_named() -> None:
+    async def scene(team: Team) -> None:
+        worker = telex.Worker("w1", role="dev")
+
+        @worker.otherwise
+        async def wait(message: telex.Message) -> None:
+            await asyncio.Event().wait()
+
+        team.worker(worker)
+        await team.settle()
+        await team.agent("lead", role="lead").send("begin", to="w1")
+        with pytest.raises(TimeoutError, match="w1"):
+            await asyncio.wait_for(team.settle(), 30)
+
+    play(scene, timeout=0.5)

@@ -82,6 +82,20 @@ def test_a_list_is_several_replies_and_an_earlier_attempt_is_not_sent_again() ->
 
 
 @proves("worker/reply")
+@pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "bytes"])
+def test_a_reply_keeps_the_id_and_the_conversation_that_it_names_itself(is_typed: bool) -> None:
+    async def scene(team: Team) -> None:
+        reply = StatusUpdate(task_id="T1", status="COMPLETED", message_id="own-id", correlation_id="elsewhere")
+        raw = reply.encode(sender="w1", role="dev", to="lead")
+        await assign(team, worker_of(lambda _: reply if is_typed else raw))
+        sent = team.sent[-1]
+        assert (sent.id, sent.correlation, sent.reply_to) == ("own-id", "elsewhere", "task-T1")
+        assert (await kinds(team, "task-T1"))[-1] == "acked"
+
+    play(scene)
+
+
+@proves("worker/reply")
 def test_messages_of_two_senders_with_the_same_id_get_a_reply_each() -> None:
     async def scene(team: Team) -> None:
         team.worker(worker_of(lambda assignment: done(assignment)))

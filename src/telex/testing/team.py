@@ -13,6 +13,7 @@ calls `team.sleep`.
 
 import asyncio
 import heapq
+import time
 from contextlib import suppress
 from typing import Any, cast
 
@@ -35,6 +36,7 @@ EVENTS_MAX = 1_000_000
 IDLE_ROUNDS = 25  # turns of the event loop without work, after which all tasks wait
 BUSY_ROUNDS = 100  # turns with work, after which a handler waits for something in real time
 PAUSE_SECONDS = 0.001
+TIMEOUT_SECONDS = 60.0
 
 
 class TeamClock(FakeClock):
@@ -98,8 +100,9 @@ class ObservedBus:
 class Team:
     """Agents and workers on one bus in memory."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings()
+    def __init__(self, settings: Settings | None = None, *, timeout: float = TIMEOUT_SECONDS) -> None:
+        """`timeout`: after how many seconds in real time `settle` and `advance` give up."""
+        self._settings, self._timeout = settings or Settings(), timeout
         self._workers: dict[Worker, asyncio.Task[None]] = {}
         self._sleeps: list[float] = []  # ends of the sleeps of handlers
 
@@ -179,6 +182,7 @@ class Team:
 
         Raises:
             Exception: that with which a worker has ended.
+            TimeoutError: a handler does not end, or the workers answer each other without end.
         """
         until = self.clock.now() + seconds_max
         await self._run_until_idle()
@@ -205,14 +209,23 @@ class Team:
             self._notifier.wake_all()
 
     async def _run_until_idle(self) -> None:
-        idle = busy = 0
+        idle, busy, began = 0, 0, time.monotonic()
         while idle < IDLE_ROUNDS:
             is_busy = self._is_busy()
+            if is_busy and time.monotonic() - began > self._timeout:
+                raise TimeoutError(self._unsettled())
             idle, busy = (0, busy + 1) if is_busy else (idle + 1, 0)
             await asyncio.sleep(PAUSE_SECONDS if busy > BUSY_ROUNDS else 0)
         for task in self._workers.values():
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 raise error
+
+    def _unsettled(self) -> str:
+        runs = [(worker.name, worker.current_run) for worker in self._workers if worker.current_run is not None]
+        busy = ", ".join(name for name, run in runs if run.busy_handlers) or "none"
+        last = self.sent[-1]
+        sent = f"{len(self.sent)} messages were sent, the last by {last.sender} to {last.to}"
+        return f"the team has not settled within {self._timeout:g} s; handlers that run: {busy}; {sent}."
 
     def _is_busy(self) -> bool:
         """Whether a handler runs, or a worker is about to receive a message that is due."""
