@@ -14,8 +14,10 @@ from threading import Semaphore, Thread
 from typing import Any, TypeVar
 
 from telex.agent import WAIT_SECONDS, Agent, Lease, Message, checked_draft
+from telex.bus.decision import SHUT_DOWN
 from telex.errors import (
     LeaseLost,
+    NotAMember,
     Refused,
     StoreDamaged,
     StoreError,
@@ -96,14 +98,17 @@ class WorkerRun:
     def stop(self) -> None:
         self.is_stopping = True
         self._job_ended.set()
-        if self._receiving is not None:
-            self._receiving.cancel()
+        self._end_receive()
 
     def stop_now(self) -> None:
         """Cancel the handlers; their messages are released."""
         self.stop()
         for task in self._jobs:
             task.cancel()
+
+    def _end_receive(self) -> None:
+        if self._receiving is not None:
+            self._receiving.cancel()
 
     # --- receive -----------------------------------------------------------------------------------------------------
 
@@ -114,8 +119,14 @@ class WorkerRun:
         try:
             return await self._receiving
         except asyncio.CancelledError:
-            if not self.is_stopping:
+            if not self.is_stopping and not self._is_paused:
                 raise
+            return []
+        except NotAMember as error:
+            if error.code != SHUT_DOWN:
+                raise
+            LOG.info("%s has shut down", self._agent.name)  # by force, or its agreement is stored already
+            self.stop()
             return []
         finally:
             self._receiving = None
@@ -291,6 +302,7 @@ class WorkerRun:
     async def _shut_down(self, lease: Lease, answer: bytes) -> None:
         """Finish what runs, agree to the request, and stop."""
         self._is_paused = True
+        self._end_receive()
         try:
             others = [task for task, held in self._jobs.items() if held is not lease]
             if others:

@@ -474,20 +474,49 @@ def test_a_stopped_worker_lets_handlers_end_and_returns_the_rest_uncounted(needs
 
 
 @proves("worker/shutdown")
-def test_a_request_to_shut_down_is_answered_when_all_handlers_have_ended() -> None:
+def test_a_request_to_shut_down_is_answered_when_all_handlers_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(team: Team) -> None:
+        send: Any = team.bus.send
+
+        async def send_slowly(*args: Any, **kwargs: Any) -> telex.Receipt:
+            receipt: telex.Receipt = await send(*args, **kwargs)
+            await asyncio.sleep(0.05)  # readers learn of the commit before its sender
+            return receipt
+
+        monkeypatch.setattr(team.bus, "send", send_slowly)
+
         async def build(assignment: TaskAssignment) -> StatusUpdate:
             await team.sleep(20)
             return done(assignment)
 
-        worker = worker_of(build, concurrency=2)
+        worker = worker_of(build, concurrency=4)
         await assign(team, worker, seconds_max=0)
         asked = asyncio.ensure_future(team.bus.shut_down(agent="lead", reason="phase_complete", deadline=60.0))
         await team.advance(30)
         report = await asked
+        await team.advance(30)
         assert report.dissolved
         assert types(team)[-3:-1] == ["STATUS_UPDATE", "shutdown_response"]
         assert worker.current_run is None
+
+    play(scene)
+
+
+@proves("worker/shutdown")
+def test_a_worker_that_is_shut_down_by_force_ends() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            await team.sleep(2_000)
+            return done(assignment)
+
+        worker = worker_of(build, concurrency=2)
+        await assign(team, worker, seconds_max=0)
+        asked = asyncio.ensure_future(team.bus.shut_down(agent="lead", reason="user_abort", deadline=60.0, force=True))
+        await team.advance(90)
+        assert (await asked).dissolved
+        await team.advance(60)
+        assert worker.current_run is None
+        assert types(team)[-1] != "STATUS_UPDATE"
 
     play(scene)
 
