@@ -1,7 +1,7 @@
 """Throughput of `telex.Worker`, beside a bare receive and ack loop, huey's consumer and FastStream on NATS JetStream.
 
-The queue is full before a turn begins. A task is a TASK_ASSIGNMENT of 600 bytes; the reply is a STATUS_UPDATE. Turns are
-short and many, so that a slow second of the machine falls on all contenders.
+The queue is full before a turn begins. A task is a TASK_ASSIGNMENT of 600 bytes; the reply is a STATUS_UPDATE.
+Turns are short and many, so that a slow second of the machine falls on all contenders.
 """
 
 import asyncio
