@@ -23,7 +23,7 @@ def plant_two_transactions() -> None:
 
     async def reply_then_ack(lease: telex.Lease, message: Any, **fields: Any) -> telex.Receipt:
         receipt = await reply(lease, message, **fields | {"ack": False})
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.4)
         await lease.ack()
         return receipt
 

@@ -76,7 +76,7 @@ async def run(folder: Path, count: int, signals: int, plant: str = "") -> Verdic
         await send_tasks(bus, count)
         workers = await asyncio.to_thread(WorkerProcesses, folder, plant)
         try:
-            await replies(bus, 1, deadline=time.monotonic() + 20)
+            await replies(bus, 20, deadline=time.monotonic() + 20)
             for number in range(signals):
                 await asyncio.sleep(APART_SECONDS)
                 kind = signal.SIGTERM if number % 3 == 2 else signal.SIGKILL
@@ -114,5 +114,5 @@ def test_every_task_has_one_reply_though_workers_are_killed_and_stopped(tmp_path
 
 
 def test_two_transactions_for_reply_and_ack_are_found(tmp_path: Path) -> None:
-    verdict = asyncio.run(run(tmp_path, 150, signals=3, plant="two-transactions"))
+    verdict = asyncio.run(run(tmp_path, 150, signals=4, plant="two-transactions"))
     assert max(verdict.replies.values()) > 1
