@@ -256,3 +256,12 @@ def test_names_that_python_does_not_have_are_changed() -> None:
     )
     assert (message.class_, message.call_sign, message.stops[0].kind, message.any) == ("amber", "K9", "pick", [1])
     assert message.notes is None
+
+
+def test_types_named_like_constants_of_python_have_classes_that_can_be_written() -> None:
+    assert class_names(["none", "true", "False", "NONE"]) == {
+        "none": "None_",
+        "true": "True_",
+        "False": "False_",
+        "NONE": "None__",
+    }

@@ -28,7 +28,9 @@ BODY = "body"
 _METHODS = ("encode", "from_message", "to_dict", "self")
 _BUILT_IN_NAMES = ("bool", "bytes", "classmethod", "dict", "float", "int", "list", "object", "str")
 _RESERVED = frozenset((*_METHODS, *_BUILT_IN_NAMES))
-RESERVED_CLASSES = ("Any", "ClassVar", "Literal", "Mapping", "Section", "Self", "Sequence", "TypedMessage")
+_CONSTANTS = ("False", "None", "True")
+_STUB_CLASSES = ("Any", "ClassVar", "Literal", "Mapping", "Section", "Self", "Sequence", "TypedMessage")
+RESERVED_CLASSES = (*_CONSTANTS, *_STUB_CLASSES)
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
