@@ -26,7 +26,7 @@ from telex.model.named_tuple import NamedTuple
 BODY = "body"
 # Methods of the classes, and names that the annotations of a stub use.
 _METHODS = ("encode", "from_message", "to_dict", "self")
-_BUILT_IN_NAMES = ("bool", "bytes", "classmethod", "dict", "float", "int", "list", "object", "str")
+_BUILT_IN_NAMES = ("bool", "bytes", "classmethod", "dict", "float", "int", "list", "object", "property", "str")
 _RESERVED = frozenset((*_METHODS, *_BUILT_IN_NAMES))
 _CONSTANTS = ("False", "None", "True")
 _STUB_CLASSES = ("Any", "ClassVar", "Literal", "Mapping", "Section", "Self", "Sequence", "TypedMessage")
