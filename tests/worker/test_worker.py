@@ -136,6 +136,20 @@ def test_a_result_that_cannot_be_sent_is_a_nack(result: Any) -> None:
     play(scene)
 
 
+@proves("worker/exception")
+def test_a_handler_that_loses_the_lease_of_another_message_nacks_its_own() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> None:
+            raise telex.LeaseLost("the lease of another message was lost")
+
+        began = team.clock.now()
+        await assign(team, worker_of(build))
+        assert (await kinds(team, "task-T1")).count("nacked") == 2
+        assert team.clock.now() - began == 2.0 + 4.0
+
+    play(scene)
+
+
 class Unprintable(Exception):
     def __str__(self) -> str:
         raise ValueError("no text")
@@ -299,6 +313,30 @@ def test_a_sync_handler_runs_in_a_thread_and_may_use_the_bus_from_there() -> Non
         await assign(team, worker_of(build))
         assert threads != [threading.get_ident()]
         assert [message.correlation for message in team.sent] == ["T1", "T1", "T1"]
+
+    play(scene)
+
+
+@proves("worker/threads")
+def test_an_async_function_inside_a_sync_one_is_awaited() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            return done(assignment)
+
+        await assign(team, worker_of(lambda assignment: build(assignment)))
+        assert types(team) == ["TASK_ASSIGNMENT", "STATUS_UPDATE"]
+
+    play(scene)
+
+
+@proves("worker/threads")
+def test_an_async_handler_that_would_block_its_own_loop_fails_instead() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> None:
+            ctx.run(ctx.send("I have begun.", to="lead"))
+
+        await assign(team, worker_of(build))
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
 
     play(scene)
 
