@@ -244,7 +244,10 @@ class WorkerRun:
         try:
             await self._retry(partial(lease.reply, reply, id=None if is_own else id_, ack=ack))
         except Refused as refused:
-            if [finding.code for finding in refusals(refused.findings)] != ["id-reused"]:
+            codes = [finding.code for finding in refusals(refused.findings)]
+            if "recipient-has-left" in codes:
+                raise Reject(f"no reply possible: {lease.original.sender} has left the team") from refused
+            if codes != ["id-reused"]:
                 raise
             has_sent = await self._has_sent(lease.original, own or id_)
             if has_sent and ack:

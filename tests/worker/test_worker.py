@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,6 +191,23 @@ def test_reject_is_a_dead_letter_at_the_first_attempt() -> None:
         assert (await kinds(team, "task-T1")).count("leased") == 1
         assert "there is no such project" in team.sent[-1].text
         assert team.clock.now() == began
+
+    play(scene)
+
+
+@proves("worker/reject")
+def test_a_handler_is_not_called_again_for_a_sender_that_has_left() -> None:
+    async def scene(team: Team) -> None:
+        attempts: list[int] = []
+
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            attempts.append(ctx.attempt)
+            await team.agent("lead").leave()
+            return done(assignment)
+
+        await assign(team, worker_of(build))
+        assert attempts == [1]
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
 
     play(scene)
 
@@ -559,6 +577,33 @@ def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
             await team.settle()
 
     play(scene, settings=telex.Settings(members=(Member("lead", "lead"),)))
+
+
+@proves("worker/start")
+def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it() -> None:
+    async def scene(team: Team) -> None:
+        worker = worker_of(lambda _: None)
+        serving = asyncio.ensure_future(worker.serve(team.bus, clock=team.clock))
+        await asyncio.sleep(0)
+        with pytest.raises(telex.InvalidValue):
+            await worker.serve(team.bus, clock=team.clock)
+        worker.stop()
+        await asyncio.wait_for(serving, 30)
+
+    play(scene)
+
+
+@proves("worker/start")
+def test_a_worker_runs_in_a_thread(tmp_path: Path) -> None:
+    worker, store = telex.Worker("w1", role="dev"), tmp_path / "telex.db"
+    worker.handles(TaskAssignment)(lambda _: worker.stop())
+    with telex.connect(store) as bus:
+        bus.join("w1", role="dev")
+        bus.send(task("T1"), sender="lead", role="lead", to="w1", id="task-T1")
+        thread = threading.Thread(target=worker.run, args=(store,))
+        thread.start()
+        thread.join(30)
+        assert bus.why("task-T1")[0].state == "acked"
 
 
 @proves("worker/refused-start")
