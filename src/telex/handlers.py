@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from telex.agent import Agent, Lease, Message, checked_draft
+from telex.errors import InvalidValue
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AT
 from telex.ports.bus import Bus, Raw, Receipt
@@ -84,7 +86,15 @@ class Context:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """For a sync handler, which runs in a thread: run a coroutine on the worker's event loop and wait for it, as in
-        `ctx.run(ctx.send(…))`."""
+        `ctx.run(ctx.send(…))`.
+
+        Raises:
+            InvalidValue: the handler is async: it awaits the coroutine.
+        """
+        with suppress(RuntimeError):  # no loop runs in this thread
+            if asyncio.get_running_loop() is self._loop:
+                coroutine.close()
+                raise InvalidValue("ctx.run is for sync handlers: await the coroutine instead.")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 

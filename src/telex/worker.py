@@ -76,7 +76,8 @@ class Worker:
         self._settings, self._token, self._lease_seconds = settings, token, lease_seconds
         self._table = HandlerTable()
         self.current_run: WorkerRun | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # from the start of `serve` to its end
+        self._is_stopped = False
 
     def __repr__(self) -> str:
         return f"<Worker {self.name}>"
@@ -130,21 +131,32 @@ class Worker:
             NotAMember: the team does not admit the worker.
             StoreUnavailable: there is no store at `where`.
         """
-        if bus is not None:
-            await self._serve(bus, drain_seconds, clock or LoopClock())
-            return
-        async with connect(self.where, settings=self._settings, token=self._token) as opened:
-            await self._serve(_traced(opened), drain_seconds, clock or LoopClock())
+        if self._loop is not None:
+            raise InvalidValue(f"{self.name} is running already: make a second Worker.")
+        self._loop, self._is_stopped = asyncio.get_running_loop(), False
+        try:
+            if bus is not None:
+                await self._serve(bus, drain_seconds, clock or LoopClock())
+                return
+            async with connect(self.where, settings=self._settings, token=self._token) as opened:
+                await self._serve(_traced(opened), drain_seconds, clock or LoopClock())
+        finally:
+            self._loop = None
 
     def stop(self) -> None:
         """Stop as for SIGTERM. From any thread."""
-        if self.current_run is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(self.current_run.stop)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        self._is_stopped = True
+        if self.current_run is not None:
+            self.current_run.stop()
 
     async def _run_until_signal(self, drain_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError, ValueError):  # not on Windows, nor in a thread
+            with suppress(RuntimeError, ValueError):  # not on Windows, nor in a thread
                 loop.add_signal_handler(number, self._handle_signal)
         await self.serve(drain_seconds=drain_seconds)
 
@@ -156,17 +168,16 @@ class Worker:
         self.current_run.stop()
 
     async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock) -> None:
-        if self.current_run is not None:
-            raise InvalidValue(f"{self.name} is running already: make a second Worker.")
         agent = bus.agent(self.name, role=self.role)
         agent.role = (await agent.join(self.reads)).role
         self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
-        self._loop = asyncio.get_running_loop()
+        if self._is_stopped:  # while it joined
+            self.current_run.stop()
         LOG.info("%s (%s) has started", self.name, agent.role)
         try:
             await self.current_run.serve(drain_seconds)
         finally:
-            self.current_run = self._loop = None
+            self.current_run = None
             LOG.info("%s has stopped", self.name)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
+from inspect import isawaitable
 from random import random
 from threading import Semaphore, Thread
 from typing import Any, TypeVar
@@ -195,10 +196,10 @@ class WorkerRun:
             await self._retry(partial(lease.nack, f"no handler for {lease.message.type or 'untyped messages'}"))
 
     async def _guarded(self, lease: Lease, handling: Awaitable[None]) -> None:
-        """An exception of the handler is a nack."""
+        """An exception of the handler is a nack. A nack fails with LeaseLost if it is the lease of this message."""
         try:
             await handling
-        except (LeaseLost, StoreDamaged, StoreTooNew):
+        except (StoreDamaged, StoreTooNew):
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -231,7 +232,8 @@ class WorkerRun:
         if handler.is_async:
             return await handler.function(*arguments)
         call = partial(copy_context().run, handler.function, *arguments)
-        return await call_in_thread(call, self._threads)
+        result = await call_in_thread(call, self._threads)
+        return await result if isawaitable(result) else result  # of an async function inside a sync one
 
     # --- results -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +255,10 @@ class WorkerRun:
         try:
             await self._retry(partial(lease.reply, reply, id=None if is_own else id_, ack=ack))
         except Refused as refused:
-            if [finding.code for finding in refusals(refused.findings)] != ["id-reused"]:
+            codes = [finding.code for finding in refusals(refused.findings)]
+            if "recipient-has-left" in codes:
+                raise Reject(f"no reply possible: {lease.original.sender} has left the team") from refused
+            if codes != ["id-reused"]:
                 raise
             has_sent = await self._has_sent(lease.original, own or id_)
             if has_sent and ack:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import telex
 from telex.config import Settings
-from telex.dialects.python_names import class_names
+from telex.dialects.python_names import attribute_names, class_names
 from telex.dialects.registry import VERSIONS
 from telex.dialects.schema import BODY_KEY, Dialect
 from telex.errors import InvalidValue, NotFound, SettingsError
@@ -257,3 +257,17 @@ def test_names_that_python_does_not_have_are_changed() -> None:
     )
     assert (message.class_, message.call_sign, message.stops[0].kind, message.any) == ("amber", "K9", "pick", [1])
     assert message.notes is None
+
+
+def test_types_named_like_constants_of_python_have_classes_that_can_be_written() -> None:
+    assert class_names(["none", "true", "False", "NONE"]) == {
+        "none": "None_",
+        "true": "True_",
+        "False": "False_",
+        "NONE": "None__",
+    }
+
+
+def test_fields_named_like_what_a_stub_uses_get_another_name() -> None:
+    names = ("property", "classmethod", "self", "encode", "str")
+    assert attribute_names(names) == {name: f"{name}_" for name in names}

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,6 +137,20 @@ def test_a_result_that_cannot_be_sent_is_a_nack(result: Any) -> None:
     play(scene)
 
 
+@proves("worker/exception")
+def test_a_handler_that_loses_the_lease_of_another_message_nacks_its_own() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> None:
+            raise telex.LeaseLost("the lease of another message was lost")
+
+        began = team.clock.now()
+        await assign(team, worker_of(build))
+        assert (await kinds(team, "task-T1")).count("nacked") == 2
+        assert team.clock.now() - began == 2.0 + 4.0
+
+    play(scene)
+
+
 class Unprintable(Exception):
     def __str__(self) -> str:
         raise ValueError("no text")
@@ -176,6 +191,23 @@ def test_reject_is_a_dead_letter_at_the_first_attempt() -> None:
         assert (await kinds(team, "task-T1")).count("leased") == 1
         assert "there is no such project" in team.sent[-1].text
         assert team.clock.now() == began
+
+    play(scene)
+
+
+@proves("worker/reject")
+def test_a_handler_is_not_called_again_for_a_sender_that_has_left() -> None:
+    async def scene(team: Team) -> None:
+        attempts: list[int] = []
+
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            attempts.append(ctx.attempt)
+            await team.agent("lead").leave()
+            return done(assignment)
+
+        await assign(team, worker_of(build))
+        assert attempts == [1]
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
 
     play(scene)
 
@@ -299,6 +331,30 @@ def test_a_sync_handler_runs_in_a_thread_and_may_use_the_bus_from_there() -> Non
         await assign(team, worker_of(build))
         assert threads != [threading.get_ident()]
         assert [message.correlation for message in team.sent] == ["T1", "T1", "T1"]
+
+    play(scene)
+
+
+@proves("worker/threads")
+def test_an_async_function_inside_a_sync_one_is_awaited() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment) -> StatusUpdate:
+            return done(assignment)
+
+        await assign(team, worker_of(lambda assignment: build(assignment)))
+        assert types(team) == ["TASK_ASSIGNMENT", "STATUS_UPDATE"]
+
+    play(scene)
+
+
+@proves("worker/threads")
+def test_an_async_handler_that_would_block_its_own_loop_fails_instead() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> None:
+            ctx.run(ctx.send("I have begun.", to="lead"))
+
+        await assign(team, worker_of(build))
+        assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
 
     play(scene)
 
@@ -566,6 +622,33 @@ def test_a_worker_of_a_team_in_memory_can_be_sent_to_at_once() -> None:
         assert receipt.to == ("w1",)
 
     play(scene)
+
+
+@proves("worker/start")
+def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it() -> None:
+    async def scene(team: Team) -> None:
+        worker = worker_of(lambda _: None)
+        serving = asyncio.ensure_future(worker.serve(team.bus, clock=team.clock))
+        await asyncio.sleep(0)
+        with pytest.raises(telex.InvalidValue):
+            await worker.serve(team.bus, clock=team.clock)
+        worker.stop()
+        await asyncio.wait_for(serving, 30)
+
+    play(scene)
+
+
+@proves("worker/start")
+def test_a_worker_runs_in_a_thread(tmp_path: Path) -> None:
+    worker, store = telex.Worker("w1", role="dev"), tmp_path / "telex.db"
+    worker.handles(TaskAssignment)(lambda _: worker.stop())
+    with telex.connect(store) as bus:
+        bus.join("w1", role="dev")
+        bus.send(task("T1"), sender="lead", role="lead", to="w1", id="task-T1")
+        thread = threading.Thread(target=worker.run, args=(store,))
+        thread.start()
+        thread.join(30)
+        assert bus.why("task-T1")[0].state == "acked"
 
 
 @proves("worker/refused-start")

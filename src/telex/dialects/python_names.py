@@ -26,9 +26,11 @@ from telex.model.named_tuple import NamedTuple
 BODY = "body"
 # Methods of the classes, and names that the annotations of a stub use.
 _METHODS = ("encode", "from_message", "to_dict", "self")
-_BUILT_IN_NAMES = ("bool", "bytes", "classmethod", "dict", "float", "int", "list", "object", "str")
+_BUILT_IN_NAMES = ("bool", "bytes", "classmethod", "dict", "float", "int", "list", "object", "property", "str")
 _RESERVED = frozenset((*_METHODS, *_BUILT_IN_NAMES))
-RESERVED_CLASSES = ("Any", "ClassVar", "Literal", "Mapping", "Section", "Self", "Sequence", "TypedMessage")
+_CONSTANTS = ("False", "None", "True")
+_STUB_CLASSES = ("Any", "ClassVar", "Literal", "Mapping", "Section", "Self", "Sequence", "TypedMessage")
+RESERVED_CLASSES = (*_CONSTANTS, *_STUB_CLASSES)
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
