@@ -65,7 +65,8 @@ a sync among its callers is faster. The slower the disk, the larger the ratio be
 is the row "a page written and synced each time".
 
 Workers: the queue is full before a turn begins, and the handler does nothing. The bare loop is what a program writes
-without a worker: receive, read the typed body, reply or ack. FastStream runs in this process and its NATS server in
+without a worker: receive, read the typed body, reply or ack; one row is against a loop that does not even parse the
+message. FastStream runs in this process and its NATS server in
 another; huey runs in this process. Both take the same tasks, unchecked, and store a reply of the same fields.
 
 The hub: requests come over 64 connections of this machine, from a client that does little more than write and read. The

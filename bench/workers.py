@@ -97,7 +97,7 @@ def _report(turns: Mapping[str, Sequence[Turn]]) -> list[Line]:
 
     promised = [line(pair.worker, pair.bare, SHARE_MIN) for pair in PAIRS]
     peers = [line(REPLIES.worker, name) for name in (HUEY, SYNCED, UNSYNCED) if name in turns]
-    return [*promised, line(ACKS.worker, UNREAD), *peers]
+    return [*promised, line(ACKS.worker, UNREAD, SHARE_MIN), *peers]
 
 
 # --- Telex
