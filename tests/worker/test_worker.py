@@ -580,14 +580,22 @@ def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
 
 
 @proves("worker/start")
-def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it() -> None:
+def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(team: Team) -> None:
-        worker = worker_of(lambda _: None)
+        worker, may_join, join = worker_of(lambda _: None), asyncio.Event(), team.bus.join
+
+        async def join_late(*args: Any, **kwargs: Any) -> Member:
+            await may_join.wait()
+            return await join(*args, **kwargs)
+
+        monkeypatch.setattr(team.bus, "join", join_late)
         serving = asyncio.ensure_future(worker.serve(team.bus, clock=team.clock))
         await asyncio.sleep(0)
         with pytest.raises(telex.InvalidValue):
-            await worker.serve(team.bus, clock=team.clock)
+            await asyncio.wait_for(worker.serve(team.bus, clock=team.clock), 5)
         worker.stop()
+        await asyncio.sleep(0)
+        may_join.set()
         await asyncio.wait_for(serving, 30)
 
     play(scene)
