@@ -377,6 +377,24 @@ def test_a_handler_gets_the_reply_to_its_request(concurrency: int) -> None:
 
 
 @proves("worker/request")
+def test_a_refused_request_of_the_same_id_does_not_disturb_the_first() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            query = DocQuery(query_type="SEARCH", topic=ctx.message.id, keywords=["port"], message_id="same")
+            await ctx.request(query, to="kim", timeout=60.0)
+            return done(assignment)
+
+        helper = telex.Worker("kim", role="qa")
+        helper.otherwise(lambda message: "5432")
+        team.worker(helper)
+        await assign(team, worker_of(build, concurrency=2), "T1", "T2")
+        assert (await kinds(team, "task-T1"))[-2:] == ["leased", "acked"]
+        assert [dead.id for dead in team.dead_letters()] == ["task-T2"]
+
+    play(scene)
+
+
+@proves("worker/request")
 def test_a_request_without_a_reply_times_out_in_virtual_time() -> None:
     async def scene(team: Team) -> None:
         errors: list[Exception] = []
