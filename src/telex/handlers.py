@@ -157,7 +157,7 @@ class PendingReplies:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._questions: dict[str, _Question] = {}
+        self._questions: set[_Question] = set()
 
     def __len__(self) -> int:
         return len(self._questions)
@@ -176,7 +176,7 @@ class PendingReplies:
         )
         id_ = new_id if own.id in (None, new_id) else None
         asked = loop.create_task(agent.request(message, to=to, timeout=timeout, id=id_, correlation=correlation))
-        self._questions[question.id] = question
+        self._questions.add(question)
         try:
             await asyncio.wait((asked, question.arrived), return_when=asyncio.FIRST_COMPLETED)
             if asked.done():
@@ -184,12 +184,12 @@ class PendingReplies:
             await question.arrived.result().ack()
             return question.arrived.result().message
         finally:
-            del self._questions[question.id]
+            self._questions.remove(question)
             asked.cancel()
 
     def take(self, lease: Lease) -> bool:
         """Pass a received message to the handler that waits for it. False: no handler does."""
-        for question in self._questions.values():
+        for question in self._questions:
             if not question.arrived.done() and question.is_answered_by(lease):
                 question.arrived.set_result(lease)
                 return True

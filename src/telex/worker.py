@@ -9,7 +9,8 @@
     worker.run()
 
 Delivery is at least once: a handler whose process is killed is called again, by this worker or another one of its role.
-What it returns is sent exactly once, because reply and ack are one transaction.
+A reply is sent exactly once, because reply and ack are one transaction. Of a list, the messages before the last may be
+sent again, if the worker is killed between them and another one takes the message.
 """
 
 import asyncio

@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @proves("worker/command")
-@pytest.mark.parametrize("target", ["builder", "builder:worker", "builder.py"])
+@pytest.mark.parametrize("target", ["builder", "builder:worker", "builder.py", "./builder.py"])
 def test_a_worker_of_a_module_replies_and_ends(run: Run, folder: Path, target: str) -> None:
     with telex.connect(folder / "telex.db", settings=telex.Settings()) as bus:
         bus.join("w1", role="dev")
@@ -58,9 +58,11 @@ def test_a_worker_of_a_module_replies_and_ends(run: Run, folder: Path, target: s
         ("", "nothing", 64),
         ("", "broken", 64),
         ("", "builder:other", 64),
+        ("", "../builder.py", 64),
+        ("", ":worker", 64),
         ("import no_such_module", "broken", 1),
     ],
-    ids=["no module", "no worker", "another name", "a missing dependency"],
+    ids=["no module", "no worker", "another name", "another folder", "no name", "a missing dependency"],
 )
 def test_what_is_wrong_with_the_module_is_named(run: Run, folder: Path, text: str, target: str, code: int) -> None:
     (folder / "broken.py").write_text(text, encoding="utf-8")

@@ -384,6 +384,24 @@ def test_a_handler_gets_the_reply_to_its_request(monkeypatch: pytest.MonkeyPatch
 
 
 @proves("worker/request")
+def test_a_refused_request_of_the_same_id_does_not_disturb_the_first() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            query = DocQuery(query_type="SEARCH", topic=ctx.message.id, keywords=["port"], message_id="same")
+            await ctx.request(query, to="kim", timeout=60.0)
+            return done(assignment)
+
+        helper = telex.Worker("kim", role="qa")
+        helper.otherwise(lambda message: "5432")
+        team.worker(helper)
+        await assign(team, worker_of(build, concurrency=2), "T1", "T2")
+        assert (await kinds(team, "task-T1"))[-2:] == ["leased", "acked"]
+        assert [dead.id for dead in team.dead_letters()] == ["task-T2"]
+
+    play(scene)
+
+
+@proves("worker/request")
 def test_a_request_without_a_reply_times_out_in_virtual_time() -> None:
     async def scene(team: Team) -> None:
         errors: list[Exception] = []
@@ -625,14 +643,22 @@ def test_a_worker_of_a_team_in_memory_can_be_sent_to_at_once() -> None:
 
 
 @proves("worker/start")
-def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it() -> None:
+def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(team: Team) -> None:
-        worker = worker_of(lambda _: None)
+        worker, may_join, join = worker_of(lambda _: None), asyncio.Event(), team.bus.join
+
+        async def join_late(*args: Any, **kwargs: Any) -> Member:
+            await may_join.wait()
+            return await join(*args, **kwargs)
+
+        monkeypatch.setattr(team.bus, "join", join_late)
         serving = asyncio.ensure_future(worker.serve(team.bus, clock=team.clock))
         await asyncio.sleep(0)
         with pytest.raises(telex.InvalidValue):
-            await worker.serve(team.bus, clock=team.clock)
+            await asyncio.wait_for(worker.serve(team.bus, clock=team.clock), 5)
         worker.stop()
+        await asyncio.sleep(0)
+        may_join.set()
         await asyncio.wait_for(serving, 30)
 
     play(scene)

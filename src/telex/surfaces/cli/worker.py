@@ -61,7 +61,9 @@ def _print_log() -> None:
 
 def _worker_in(target: str) -> Worker:
     module_name, _, name = target.partition(":")
-    module_name, name = module_name.removesuffix(".py").replace("/", "."), name or ATTRIBUTE
+    module_name, name = module_name.removeprefix("./").removesuffix(".py").replace("/", "."), name or ATTRIBUTE
+    if not all(map(str.isidentifier, module_name.split("."))):
+        raise CommandError(f"{shown(target)} is no module in the working directory: give MODULE or MODULE:NAME")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
