@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
 AXE := 4.14.0
 CONFORMANCE := 0.2.0-alpha.12
+PYRIGHT := 1.1.414
 NODE := 22.23.3         # for the conformance suite alone, which needs 22
 
 VENV := .venv
@@ -17,6 +18,10 @@ TSC_READY := .cache/node/typescript-$(TYPESCRIPT)
 AXE_READY := .cache/axe/axe-$(AXE)
 CONFORMANCE_READY := .cache/conformance/conformance-$(CONFORMANCE)
 COMPILED := $(VENV)/compiled
+EXAMPLES := .cache/examples
+EXAMPLES_READY := $(EXAMPLES)/ready
+SNIPPETS := $(EXAMPLES)/snippets
+PYRIGHT_READY := .cache/pyright/pyright-$(PYRIGHT)
 
 pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS)) --dist worksteal) $(PYTEST_ARGS)
 part = @printf '\n== %s\n' '$(1)'
@@ -25,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # or each of the thousand processes that tests start would compile all of Telex anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long load torture conformance bench dist lock format clean checks typescript strace chromium axe clients
+.PHONY: help run test quick long load torture conformance bench examples dist lock format clean checks typescript strace chromium axe clients
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -96,6 +101,15 @@ bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench.peers
 	@$(BIN)/python -m bench
 
+# Frameworks are installed into an environment of their own: no test and no user of Telex needs them.
+examples: $(EXAMPLES_READY) $(PYRIGHT_READY) ## types and tests of the examples, each with its framework's stub model
+	$(call part,types of the examples and of the Python in the documentation)
+	@$(EXAMPLES)/bin/python examples/snippets.py $(SNIPPETS)
+	@cd examples && ../$(EXAMPLES)/bin/mypy
+	@test ! -e $(PYRIGHT_READY) || .cache/pyright/node_modules/.bin/pyright -p examples --pythonpath $(EXAMPLES)/bin/python
+	$(call part,examples)
+	@cd examples && ../$(EXAMPLES)/bin/python -m pytest -q $(PYTEST_ARGS)
+
 dist: $(READY) ## build the sdist and the wheel, install the wheel in an empty environment and send a message with it
 	@$(BIN)/python -m tests.dist
 
@@ -113,15 +127,16 @@ checks: $(READY)
 
 # The lock names versions and hashes of files as the public registry has them, for every platform, and no address.
 # Pins that still fit are kept; `make lock UPGRADE=1` takes the newest of everything.
-lock: ## pin the dependencies of pyproject.toml in requirements.lock, and the bench's peers
+lock = .cache/lock/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade)
+
+lock: ## pin the dependencies of pyproject.toml in requirements.lock, the bench's peers and what the examples need
 	@$(PYTHON) -m venv .cache/lock
 	@.cache/lock/bin/pip install -qq uv
-	@.cache/lock/bin/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade) \
-		--output-file requirements.lock
-	@.cache/lock/bin/uv pip compile bench/requirements.in --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade) \
-		--output-file bench/requirements.txt
+	@$(lock) pyproject.toml --group dev --all-extras --output-file requirements.lock
+	@$(lock) bench/requirements.in --output-file bench/requirements.txt
+	@$(lock) pyproject.toml examples/requirements.in --constraint requirements.lock --constraint bench/requirements.txt \
+		--no-annotate --output-file examples/requirements.txt
 
 clean: ## remove everything that make has made
 	@rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
@@ -135,6 +150,21 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install -qq --no-compile --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
+
+$(EXAMPLES_READY): pyproject.toml examples/requirements.txt
+	$(call part,setting up $(EXAMPLES))
+	@$(PYTHON) -m venv $(EXAMPLES)
+	@$(EXAMPLES)/bin/python -m pip install -qq --no-compile --require-hashes -r examples/requirements.txt
+	@$(EXAMPLES)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(PYRIGHT_READY):
+	@if command -v npm >/dev/null && \
+		npm install --prefix .cache/pyright --no-save --no-package-lock --no-audit --no-fund --silent pyright@$(PYRIGHT); then \
+		touch $@; \
+	else \
+		printf '\n!! npm could not install pyright: the examples will NOT be checked by it\n'; \
+	fi
 
 # Compile the tests once, while mypy runs, instead of in each test process. Errors show up when the tests run.
 $(COMPILED): $(READY)

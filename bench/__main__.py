@@ -24,6 +24,7 @@ from bench import (
     translation,
     wakeup,
     work_state,
+    workers,
 )
 from bench.measure import Line, figure
 from bench.peers import versions
@@ -39,6 +40,7 @@ ROOMS = {
     "durable sends": durable,
     "contracts": contracts,
     "there and back": cycle,
+    "workers": workers,
     "a million kept": kept,
     "waiting readers": wakeup,
     "the rules of the work": work_state,
@@ -61,6 +63,10 @@ event, its delivery and its id. A queue gets the same bytes and does not check t
 before its sender is answered. A queue that syncs each message on its own is as fast as the disk's sync. One that shares
 a sync among its callers is faster. The slower the disk, the larger the ratio between them. What a sync cost in this run
 is the row "a page written and synced each time".
+
+Workers: the queue is full before a turn begins, and the handler does nothing. The bare loop is what a program writes
+without a worker: receive, read the typed body, reply or ack. FastStream runs in this process and its NATS server in
+another; huey runs in this process. Both take the same tasks, unchecked, and store a reply of the same fields.
 
 The hub: requests come over 64 connections of this machine, from a client that does little more than write and read. The
 same hub with a constant answer is the complete hub with one more route, which gets the same bytes and stores nothing.

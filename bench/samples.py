@@ -8,6 +8,7 @@ import json
 import random
 from typing import Any
 
+from telex.dialects.builtin.build_flow import TASK_ASSIGNMENT
 from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
 from telex.dialects.schema import Dialect, ListOf, MessageType, Text, kind_at
 from telex.dialects.write import write
@@ -52,9 +53,24 @@ def updates(prefix: str, count: int, size: int = 600) -> list[bytes]:
     for number in range(count):
         tree["id"] = f"{prefix}-{number}"
         tree["task"] = tree["payload"]["task_id"] = f"1-{number // 50}-T1"  # a conversation is some fifty messages
-        tree["payload"]["evidence"] = ""
-        room = size - len(json.dumps(tree))
-        assert room > 0, "the message is too long before anything is said in it"
-        tree["payload"]["evidence"] = (" ".join(_WORDS) * (room // 50 + 1))[: room - 1] + "."
-        raws.append(json.dumps(tree).encode())
+        raws.append(_padded(tree, "evidence", size))
     return raws
+
+
+def assignments(prefix: str, count: int, size: int = 600) -> list[bytes]:
+    """That many tasks for a developer, each under an id of its own and of exactly that many bytes."""
+    tree = {**TASK_ASSIGNMENT.example, "payload": {**TASK_ASSIGNMENT.example["payload"]}}
+    raws = []
+    for number in range(count):
+        tree["messageId"] = tree["correlationId"] = tree["payload"]["taskId"] = f"{prefix}-{number}"
+        raws.append(_padded(tree, "description", size))
+    return raws
+
+
+def _padded(tree: dict[str, Any], field: str, size: int) -> bytes:
+    """The message as JSON of exactly that many bytes, with words in that field of its payload."""
+    tree["payload"][field] = ""
+    room = size - len(json.dumps(tree))
+    assert room > 0, "the message is too long before anything is said in it"
+    tree["payload"][field] = (" ".join(_WORDS) * (room // 50 + 1))[: room - 1] + "."
+    return json.dumps(tree).encode()

@@ -38,19 +38,19 @@ class TranslatedMessage(NamedTuple):
 
 
 def translate(
-    message: bytes | str, to: str | Dialect, desk: CheckPolicy = STRICT, *, as_role: str | None = None
+    message: bytes | str, to: str | Dialect, policy: CheckPolicy = STRICT, *, as_role: str | None = None
 ) -> TranslatedMessage:
     """The message for a reader of `to`: a dialect, its name with or without a version, or `plain` for markdown.
 
     Values that the message does not contain, such as its id or its time, are generated and reported as invented.
     """
-    choice = DialectChoice(to.name) if isinstance(to, Dialect) else understood(to, desk.dialects, desk.limits)
+    choice = DialectChoice(to.name) if isinstance(to, Dialect) else understood(to, policy.dialects, policy.limits)
     if isinstance(choice, Finding):
         return TranslatedMessage(valid=False, findings=(choice,))
     choice = choice_of(choice) if isinstance(choice, str) else choice
-    known = (*((to,) if isinstance(to, Dialect) else ()), *desk.dialects, PLAIN)
+    known = (*((to,) if isinstance(to, Dialect) else ()), *policy.dialects, PLAIN)
     reader = by_name(choice.name, known) or PLAIN
-    return told(check(message, desk, as_role=as_role), reader, choice.spellings, as_role)
+    return told(check(message, policy, as_role=as_role), reader, choice.spellings, as_role)
 
 
 def told(

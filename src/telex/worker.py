@@ -73,8 +73,8 @@ class Worker:
         """`where`, `settings` and `token` are those of `telex.connect`. `role`: under which it joins the team. `reads`:
         the dialects that the handlers take; messages in others are translated. `lease_seconds`: how long after a crash
         the message is delivered again; the default is the team's."""
-        self.name, self.role, self.where = name, role, where
-        self._settings, self._token, self._lease_seconds, self._reads = settings, token, lease_seconds, tuple(reads)
+        self.name, self.role, self.where, self.reads = name, role, where, tuple(reads)
+        self._settings, self._token, self._lease_seconds = settings, token, lease_seconds
         self._table = HandlerTable()
         self.current_run: WorkerRun | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # from the start of `serve` to its end
@@ -170,7 +170,7 @@ class Worker:
 
     async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock) -> None:
         agent = bus.agent(self.name, role=self.role)
-        agent.role = (await agent.join(self._reads)).role
+        agent.role = (await agent.join(self.reads)).role
         self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
         if self._is_stopped:  # while it joined
             self.current_run.stop()

@@ -26,7 +26,9 @@ def fill(hub: HubProcess) -> None:
     words: dict[str, Any] = {"objective": WHOLE, "tasks": [*SEEN], "allowed_paths": ["src/"], "depends_on": None}
     say(hub, typed(PLAN_CONTRACT, plan_id="P", **words), "lead", "dev")
     for number, attack in enumerate(ATTACKS):
-        hub.bus.send(attack.encode("utf-8", "surrogatepass"), sender="dev", to="lead", correlation="hostile")
+        hub.bus.send(
+            attack.encode("utf-8", "surrogatepass"), sender="dev", to="lead", correlation="hostile", check=False
+        )
         say(hub, {"type": "qa_verdict", "id": "x", "task": attack, attack: attack}, "qa", "lead")
         words = {"subject": attack, "evidence": attack, "deadline": None, "options": None}
         say(hub, typed(APPROVAL_REQUEST, id=f"ask-{number}", **words), "dev", "lead")
@@ -43,7 +45,7 @@ def fill(hub: HubProcess) -> None:
 
 
 def say(hub: HubProcess, made: dict[str, Any], sender: str, to: str) -> None:
-    hub.bus.send(json.dumps(made), sender=sender, to=to)
+    hub.bus.send(json.dumps(made), sender=sender, to=to, check=False)
 
 
 def untouched(page: Page) -> None:

@@ -157,7 +157,7 @@ def test_receive_prints_what_the_reader_reads_and_what_that_cost(told: Team, she
     ran = shell("receive", "--as", "ada")
     assert json.loads(unmarked(ran.out))["type"] == "STATUS_UPDATE"
     assert "build-flow STATUS_UPDATE from dev, translated from vbw-typed execution_update (" in ran.err
-    assert " lost" in ran.err
+    assert "\nlost: $." in ran.err
 
 
 @proves("reader_form/cli/receive")

@@ -1,5 +1,6 @@
 """-v and --debug, and the examples in the help of every command."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from importlib import import_module
@@ -113,3 +114,16 @@ def parsed(words: list[str]) -> None:
         command = command.commands[name]
     assert command is not None
     command.make_context(name, rest)
+
+
+# --- --as -------------------------------------------------------------------------------------------------------------
+@proves("cli/as-is-an-agent")
+def test_as_is_an_agent_in_every_command_and_in_every_text() -> None:
+    options = [param for command in all_commands().values() for param in command.params if "--as" in param.opts]
+    assert {option.metavar for option in options} == {"NAME"}
+    fast = [import_module(f"telex.surfaces.cli.{name}").OPTIONS for name in FAST]
+    assert {option.value for table in fast for option in table if option.name == "--as"} == {"NAME"}
+    root = Path(__file__).parents[2]
+    wrong = re.compile(r"telex (?:check|new|fix|translate|trace|schema|prompt)\b[^`|;\n]*--as\b")
+    for file in (*root.glob("src/telex/**/*.py"), *root.glob("docs/**/*.md"), root / "README.md"):
+        assert not wrong.findall(file.read_text(encoding="utf-8")), file

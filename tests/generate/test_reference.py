@@ -1,7 +1,9 @@
 """Reference pages: every public name, command, option and variable is on them, with a text."""
 
 import inspect
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from telex.reference.command_line import CommandHelp, all_helps, command_line_pa
 from telex.reference.python_api import MODULES, prose, python_page
 from telex.surfaces.cli.commands import COMMANDS
 from tests.proofs import proves
+from tests.test_docs import PAGES, ROOT
 
 PUBLIC = {name: getattr(telex, name) for name in telex.__all__}
 ELSEWHERE = {
@@ -23,6 +26,8 @@ ELSEWHERE = {
 CLASSES = {name: thing for name, thing in (PUBLIC | ELSEWHERE).items() if inspect.isclass(thing)}
 HELPS = all_helps()
 PAGE = python_page()
+OTHER = ("help", "--help")  # words behind telex that are no commands
+ALWAYS = "--help --verbose --debug"
 
 every_command = pytest.mark.parametrize("described", HELPS, ids=lambda described: described.path)
 
@@ -73,6 +78,33 @@ def test_every_command_is_on_the_page_of_the_command_line() -> None:
 def test_every_command_and_option_has_a_help(described: CommandHelp) -> None:
     assert any(described.paragraphs)
     assert [name for name, text in described.options if not text or text.startswith("[")] == []
+
+
+def unknown_words(text: str) -> list[str]:
+    """Commands in the running text of a page that do not exist or have no such option."""
+    names = {f"telex {described.path}": described for described in HELPS}
+    found = []
+    for code in re.findall(r"`(telex [^`]+)`", text):
+        path = max((name for name in names if f"{' '.join(code.split())} ".startswith(f"{name} ")), key=len, default="")
+        known = " ".join(name for name, _ in names[path].options) if path else ""
+        options = re.findall(r"(?<= )--[a-z][a-z-]*", code.partition(" -- ")[0].partition("|")[0])
+        word = code.split()[1]
+        if (not path and re.fullmatch(r"[a-z][a-z-]*", word) and word not in OTHER) or (
+            path and any(option not in f"{known} {ALWAYS}".split() for option in options)
+        ):
+            found.append(code)
+    return found
+
+
+@proves("docs/commands")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_in_the_text_of_a_page_exists_with_its_options(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert unknown_words(text) == []
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    assert unknown_words("`telex sned`, `telex send --two`, `telex send --to`") == ["telex sned", "telex send --two"]
 
 
 def test_every_variable_is_on_its_page() -> None:

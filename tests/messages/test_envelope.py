@@ -163,13 +163,15 @@ def test_a_request_takes_a_typed_message() -> None:
 
 
 class RecordedWire:
-    """A hub that accepts everything."""
+    """A hub that accepts everything and answers no request."""
 
     def __init__(self) -> None:
         self.requests: list[HttpQuery] = []
 
     async def ask(self, request: HttpQuery) -> HttpReply:
         self.requests.append(request)
+        if "request" in request.path:
+            return HttpReply(424, encoded({"code": RequestTimedOut.code, "detail": "No reply.", "id": "m-1"}))
         return HttpReply(201, encoded(plain(Receipt(True, "m-1", "stored"))))
 
     def stream(self, *_: Any) -> Any:
@@ -184,6 +186,7 @@ def test_a_hub_gets_the_same_bytes() -> None:
     bus = SyncBus(RemoteBus.over(RetryTransport(wire, clock, "http://hub"), clock, STRICT))
     update = ExecutionUpdate(**UPDATE, **VBW)
     bus.send(update, sender="w1", role="docs", to="lead", id="m-1", correlation="c-1")
-    bus.request(update, sender="w1", role="docs", to="lead", id="m-1", correlation="c-1", timeout=1.0)
+    with pytest.raises(RequestTimedOut):
+        bus.request(update, sender="w1", role="docs", to="lead", id="m-1", correlation="c-1", timeout=1.0)
     local = update.encode(sender="w1", role="docs", to="lead", id="m-1", correlation="c-1")
     assert [request.body for request in wire.requests] == [local, local]

@@ -106,7 +106,7 @@ def test_a_field_that_no_bus_has_is_not_said_to_be_the_bus_s() -> None:
 def test_whom_it_goes_to_is_the_bus_s_word_only_where_there_is_one() -> None:
     tree = example("vbw-handoff", "dev_progress")
     unsaid = reasons(made("vbw-handoff", tree, "build-flow", kept=False))
-    assert unsaid["$.to"] == "dev_progress goes to lead, for whom this stands"
+    assert unsaid["$.to"] == "dev_progress goes to lead, and this is its counterpart"
     known = reasons(made("vbw-handoff", tree, "build-flow", recipient="otto", recipient_role="cto"))
     assert known["$.to"] == "as the bus has it"
     role = reasons(made("vbw-handoff", example("vbw-handoff", "dev_progress"), "build-flow", recipient_role="lead"))
@@ -118,7 +118,7 @@ def test_what_stands_for_want_of_anything_is_not_said_to_be_borrowed() -> None:
     tree = {**BLOCKED, "signal": "blocked"}
     found = made("signal-md", tree, "vbw-typed", "no db")
     assert found.tree["payload"]["task_id"] == "unknown"
-    assert reasons(found)["$.payload.task_id"] == "worker_submission says nothing of it"
+    assert reasons(found)["$.payload.task_id"] == "worker_submission does not have it"
     named = made("signal-md", tree, "vbw-typed", "no db", correlation="T7")
     assert reasons(named)["$.payload.task_id"] == "the conversation stands for its task"
 

@@ -218,7 +218,7 @@ def test_silence_is_not_taken_for_what_a_type_means() -> None:
     undecided = declared(text)
     silent = said(undecided, "ruling")
     assert "ok" not in silent.tree
-    assert "says what this ruling says" in why_not(silent, SIGNAL_MD), "an approval and a revision are both a word"
+    assert "no counterpart of ruling" in why_not(silent, SIGNAL_MD), "an approval and a revision are both a word"
     assert becomes(said(undecided, "ruling", ok=True), "signal-md").type.name == "approval"
     urgent = """
         [types.burning]

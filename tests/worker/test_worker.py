@@ -360,9 +360,16 @@ def test_an_async_handler_that_would_block_its_own_loop_fails_instead() -> None:
 
 
 @proves("worker/request")
-@pytest.mark.parametrize("concurrency", [1, 3], ids=["the request leases the reply", "the worker leases the reply"])
-def test_a_handler_gets_the_reply_to_its_request(concurrency: int) -> None:
+@pytest.mark.parametrize("is_first", [True, False], ids=["the request leases the reply", "the worker leases the reply"])
+def test_a_handler_gets_the_reply_to_its_request(monkeypatch: pytest.MonkeyPatch, is_first: bool) -> None:
     async def scene(team: Team) -> None:
+        async def send_only(raw: Any, *, timeout: float, **arguments: Any) -> Any:
+            await team.bus.send(raw, **arguments)
+            await asyncio.Event().wait()
+
+        if not is_first:
+            monkeypatch.setattr(team.bus, "request", send_only)
+
         async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
             answer = await ctx.request("Which port?", to="kim", timeout=60.0)
             return done(assignment, answer.text)
@@ -370,7 +377,7 @@ def test_a_handler_gets_the_reply_to_its_request(concurrency: int) -> None:
         helper = telex.Worker("kim", role="qa")
         helper.otherwise(lambda message: "5432")
         team.worker(helper)
-        await assign(team, worker_of(build, concurrency=concurrency), "T1", "T2")
+        await assign(team, worker_of(build, concurrency=3), "T1", "T2")
         assert [one.body.payload.details for one in team.sent if one.type == "STATUS_UPDATE"] == ["5432", "5432"]
 
     play(scene)
@@ -590,9 +597,8 @@ def test_a_worker_tries_again_while_the_store_fails_and_replies_once(monkeypatch
 @proves("worker/refused-start", "testing/failure")
 def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
     async def scene(team: Team) -> None:
-        team.worker(telex.Worker("w1", role="dev"))
         with pytest.raises(telex.NotAMember):
-            await team.settle()
+            await telex.Worker("w1", role="dev").serve(team.bus)
 
     play(scene, settings=telex.Settings(members=(Member("lead", "lead"),)))
 
@@ -615,6 +621,16 @@ def test_a_worker_runs_once_at_a_time_and_a_stop_while_it_joins_ends_it(monkeypa
         await asyncio.sleep(0)
         may_join.set()
         await asyncio.wait_for(serving, 30)
+
+    play(scene)
+
+
+@proves("testing/member")
+def test_a_worker_of_a_team_in_memory_can_be_sent_to_at_once() -> None:
+    async def scene(team: Team) -> None:
+        team.worker(telex.Worker("w1", role="dev"))
+        receipt = await team.agent("lead").send("Hello", to="w1")
+        assert receipt.to == ("w1",)
 
     play(scene)
 

@@ -66,6 +66,12 @@ OTHERS: tuple[Variable, ...] = (  # of other programs, which Telex honours
     Variable("TERM", "the name of a terminal", "set by the terminal", "`dumb` turns colours off."),
     Variable("COLUMNS", "a number", "the width of the terminal", "Width of tables and texts."),
     Variable(
+        "OTEL_SEMCONV_STABILITY_OPT_IN",
+        "a list with commas",
+        "none",
+        "`gen_ai_latest_experimental` adds the attributes of generative AI to spans of processed messages.",
+    ),
+    Variable(
         "XDG_CONFIG_HOME",
         "a path",
         "`~/.config`",

@@ -9,11 +9,12 @@ Each built-in dialect has a module, with a stub that has its signatures. `load` 
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
 from telex.config import seen, text_of
-from telex.dialects.python_names import class_names, module_name
+from telex.dialects.python_names import module_name
 from telex.dialects.registry import VERSIONS, by_name
 from telex.dialects.schema import Dialect
 from telex.errors import InvalidValue, NotFound, SettingsError
@@ -67,8 +68,13 @@ def class_of(dialect: Dialect | str, type_: str) -> type[TypedMessage]:
     declared = by_name(dialect) if isinstance(dialect, str) else dialect
     if declared is None or type_ not in declared.types:
         raise NotFound(f"no message type {type_} in {declared.title if declared else dialect}.")
-    made: type[TypedMessage] = getattr(load(declared), class_names(declared.types)[type_])
-    return made
+    return _classes_by_type(load(declared))[type_]
+
+
+@cache
+def _classes_by_type(module: ModuleType) -> dict[str, type[TypedMessage]]:
+    values = [value for value in vars(module).values() if isinstance(value, type)]
+    return {made.TYPE: made for made in values if issubclass(made, TypedMessage)}
 
 
 def conversation_of(message: TypedMessage) -> str | None:

@@ -9,6 +9,7 @@ import click
 from telex.generate.tables import fenced, markdown_table
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.commands import COMMANDS, HELP_NAMES, SECTIONS, TELEX, FastCommand
+from telex.surfaces.cli.examples import EXAMPLES
 
 OPTIONS_MARK = "%s"  # in the help of a command with its own parser
 _INTRODUCTION = """\
@@ -64,12 +65,14 @@ def _of_own_parser(name: str, command: FastCommand) -> CommandHelp:
         (", ".join(filter(None, (option.short, f"{option.name} {option.value}".rstrip()))), option.help)
         for option in command.options
     )
-    return CommandHelp(name, usage, tuple(part for part in others if part != OPTIONS_MARK), options)
+    examples = "\n".join(f"  {example}" for example in EXAMPLES[name])
+    paragraphs = (*(part for part in others if part != OPTIONS_MARK), "Examples:", examples)
+    return CommandHelp(name, usage, paragraphs, options)
 
 
 def _of_click(path: str, command: click.Command, above: click.Context) -> Iterator[CommandHelp]:
     with click.Context(command, info_name=path.rpartition(" ")[2], parent=above) as context:
-        text = inspect.cleandoc("\n\n".join(filter(None, (command.help, command.epilog))))
+        text = "\n\n".join(inspect.cleandoc(part) for part in (command.help, command.epilog) if part)
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
         options = [each for each in command.get_params(context) if isinstance(each, click.Option) and not each.hidden]
         records = tuple(option.get_help_record(context) or ("", "") for option in options)

@@ -78,7 +78,9 @@ def _class(name: str, kind: type) -> list[str]:
 
 def _attributes(kind: type) -> list[str]:
     attributes = source.attributes(kind)
-    rows = [(f"`{each.name}`", f"`{each.type}`", each.text.partition("\n\n")[0]) for each in attributes]
+    rows = [
+        (f"`{each.name}`", f"`{each.type}`" if each.type else "", each.text.partition("\n\n")[0]) for each in attributes
+    ]
     return [markdown_table(("attribute", "type", "meaning"), rows)] if rows else []
 
 

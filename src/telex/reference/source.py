@@ -124,6 +124,9 @@ def attributes(kind: type) -> list[Attribute]:
     """Public fields with the comments behind them, and properties with their docstrings."""
     found: dict[str, Attribute] = {}
     for statement, lines in _bodies(kind):
+        if isinstance(statement, Function) and statement.name == "__init__":
+            found |= {attribute.name: attribute for attribute in _assigned(statement, lines)}
+    for statement, lines in _bodies(kind):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             comment = lines[(statement.end_lineno or 0) - 1].partition("  # ")[2]
             found[statement.target.id] = Attribute(statement.target.id, _annotation(statement.annotation), comment)
@@ -131,6 +134,27 @@ def attributes(kind: type) -> list[Attribute]:
             returns = _annotation(statement.returns) if statement.returns else ""
             found[statement.name] = Attribute(statement.name, returns, _text(statement))
     return [attribute for attribute in found.values() if not attribute.name.startswith("_")]
+
+
+def _assigned(constructor: Function, lines: list[str]) -> Iterator[Attribute]:
+    """Attributes that a constructor sets, with their annotation or that of the parameter they are set to."""
+    arguments = (*constructor.args.args, *constructor.args.kwonlyargs)
+    types = {argument.arg: _annotation(argument.annotation) for argument in arguments if argument.annotation}
+    for statement in constructor.body:
+        comment = lines[(statement.end_lineno or 0) - 1].partition("  # ")[2]
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Attribute):
+            yield Attribute(statement.target.attr, _annotation(statement.annotation), comment)
+        elif isinstance(statement, ast.Assign):
+            for target, value in _pairs(statement.targets[0], statement.value):
+                if isinstance(target, ast.Attribute):
+                    type_ = types.get(value.id, "") if isinstance(value, ast.Name) else ""
+                    yield Attribute(target.attr, type_, comment)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 def methods(kind: type) -> list[Method]:

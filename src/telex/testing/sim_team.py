@@ -159,6 +159,7 @@ class SimTeam:
             self.dig: 1,
             self.wake: 8,
             self.look: 3,
+            self.reply: 4,
         }
         if random.random() < CHATTY:
             self.acts[self.chatter] = 6
@@ -258,6 +259,31 @@ class SimTeam:
                 )
                 self.witness.sent(self.now, agent.name, to, raw, receipt)
                 return
+
+    def reply(self, agent: SimAgent) -> None:
+        """Reply to a message and ack it in one transaction, or try to under a lease of before."""
+        if not agent.held and not agent.past:
+            return
+        lease = self.random.choice([*agent.held, *agent.past[-2:]])
+        id_, to, raw, answer = self.clock.new_id(), lease.message.sender, b"Done.", None
+        with suppress(LeaseLost):
+            sending = agent.bus.send(raw, sender=agent.name, to=to, id=id_, ack=lease.token, check=False)
+            receipt = run_sync(sending)
+            self.witness.sent(self.now, agent.name, to, raw, receipt)
+            if not receipt.accepted:
+                return  # the lease stays as it is
+            answer = True
+        self.witness.settled(self.now, agent.name, lease, "acks", answer)
+        if answer is None:
+            self._check_not_stored(agent, id_)
+        if lease in agent.held:
+            agent.held.remove(lease)
+            agent.past.append(lease)
+
+    def _check_not_stored(self, agent: SimAgent, id_: str) -> None:
+        with suppress(NotFound):
+            run_sync(agent.bus.why(id_))
+            self.witness.wrong(f"{id_} of {agent.name} was stored under a lease that was lost")
 
     def ask(self, agent: SimAgent) -> None:
         """Send a request and wait for the answer while other agents act."""

@@ -138,7 +138,8 @@ class Team:
         return self.bus.agent(name, role=role)
 
     def worker(self, worker: Worker) -> Worker:
-        """Start a worker. It runs until the team ends, or until it stops."""
+        """Start a worker. It is a member of the team at once, and runs until the team ends, or until it stops."""
+        run_sync(self._local.join(worker.name, role=worker.role, dialects=worker.reads))
         serving = worker.serve(self.bus, clock=self.clock)
         self._workers[worker] = asyncio.get_running_loop().create_task(serving)
         return worker

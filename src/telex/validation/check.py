@@ -136,7 +136,7 @@ STRICT = CheckPolicy()
 
 def check(
     raw: bytes | str,
-    desk: CheckPolicy = STRICT,
+    policy: CheckPolicy = STRICT,
     *,
     as_role: str | None = None,
     to_role: str | None = None,
@@ -149,48 +149,48 @@ def check(
     """
     if isinstance(raw, str):
         raw = raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
-    hint = DetectionHint(desk.preferred, as_role, to_role)
-    reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
-    if reading.outcome == "plain" and desk.untyped == "refuse" and as_role not in TEXT_ROLES:
+    hint = DetectionHint(policy.preferred, as_role, to_role)
+    reading = read(raw, policy.dialects, forced=policy.forced, hint=hint, limits=policy.limits)
+    if reading.outcome == "plain" and policy.untyped == "refuse" and as_role not in TEXT_ROLES:
         reading = reading._replace(findings=(*reading.findings, UNTYPED))
     dialect, type_ = reading.detection.dialect, reading.detection.type
     is_boxed = reading.outcome == "message" and TYPE not in reading.tree
     if reading.outcome == "unreadable" or reading.is_other_form or is_boxed:
         asked = {"as_role": as_role, "to_role": to_role, "as_name": as_name, "to_name": to_name}
-        suggested = _suggestion(reading, desk, hint, asked)
+        suggested = _suggestion(reading, policy, hint, asked)
         if suggested is not None and (suggested.fixed or not is_boxed):
             return suggested
     if reading.outcome != "message" or dialect is None:
-        return _verdict(reading, desk, reading.findings)
+        return _verdict(reading, policy, reading.findings)
     if type_ is None:
-        validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=desk.limits)
-        return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
+        validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=policy.limits)
+        return _verdict(reading, policy, (*reading.findings, *validated.findings), validated)
     needs = reading.needs or dialect
     validated = validate(
-        reading.tree, needs, needs.types[type_.name], broken=reading.broken, body=reading.body, limits=desk.limits
+        reading.tree, needs, needs.types[type_.name], broken=reading.broken, body=reading.body, limits=policy.limits
     )
     if needs is not dialect and refusals(validated.findings):  # the suggestion has the complete envelope
-        validated = validate(reading.tree, dialect, type_, limits=desk.limits)._replace(findings=validated.findings)
-    tree, misdelivery = validated.tree, desk.misdelivery
+        validated = validate(reading.tree, dialect, type_, limits=policy.limits)._replace(findings=validated.findings)
+    tree, misdelivery = validated.tree, policy.misdelivery
     authorised = [
         *authorise_sender(tree, dialect, type_, as_role=as_role, as_name=as_name),
         *authorise_recipient(tree, dialect, type_, to_role=to_role, to_name=to_name, misdelivery=misdelivery),
     ]
     unsigned = _sign(tree, dialect, type_, authorised, as_role=as_role, as_name=as_name)
     if len(unsigned) < len(authorised):  # with another sender the message may break a rule
-        unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
-    findings = (*reading.findings, *_with_unknown_refused(validated.findings, desk), *authorised)
+        unsigned = [*unsigned, *validate(tree, dialect, type_, limits=policy.limits).findings]
+    findings = (*reading.findings, *_with_unknown_refused(validated.findings, policy), *authorised)
     fixable = reading.detection.certain and not refusals(unsigned)
-    verdict = _verdict(reading, desk, findings, validated, fixable=fixable)
+    verdict = _verdict(reading, policy, findings, validated, fixable=fixable)
     meant = {
         finding.path: finding.nearest for finding in findings if finding.code == "field-unknown" and finding.nearest
     }
     is_read = verdict.fixed is not None or not refusals(reading.findings)
-    respelt = _respelt(reading, verdict.fixed or reading.tree, meant, desk) if meant and fixable and is_read else None
+    respelt = _respelt(reading, verdict.fixed or reading.tree, meant, policy) if meant and fixable and is_read else None
     return verdict if respelt is None else verdict._replace(fixed=respelt, skeleton=None)
 
 
-def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: CheckPolicy) -> Tree | None:
+def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], policy: CheckPolicy) -> Tree | None:
     """The message with misspelt optional fields renamed, if that leaves no refusal."""
 
     def renamed(value: Any, path: str) -> Any:
@@ -204,12 +204,12 @@ def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: Ch
     dialect, type_ = reading.detection.dialect, reading.detection.type
     assert dialect is not None, "it was validated"
     assert type_ is not None, "it was validated"
-    again = validate(renamed(tree, ROOT), dialect, type_, body=reading.body, limits=desk.limits)
+    again = validate(renamed(tree, ROOT), dialect, type_, body=reading.body, limits=policy.limits)
     return None if refusals(again.findings) else again.tree
 
 
 def _suggestion(
-    reading: ParsedMessage, desk: CheckPolicy, hint: DetectionHint, asked: dict[str, str | None]
+    reading: ParsedMessage, policy: CheckPolicy, hint: DetectionHint, asked: dict[str, str | None]
 ) -> CheckResult | None:
     """Result for a text that names a type but cannot be parsed, with the message to send instead.
 
@@ -220,16 +220,16 @@ def _suggestion(
     from telex.dialects.parse.repair import repair
     from telex.dialects.write import write
 
-    among = (desk.forced,) if desk.forced else desk.dialects
-    repaired = repair(reading.text, among, desk.limits)
+    among = (policy.forced,) if policy.forced else policy.dialects
+    repaired = repair(reading.text, among, policy.limits)
     if repaired is None:
         return None
     detected = detect(repaired.tree, tuple(dialect for dialect in among if repaired.tree[TYPE] in dialect.types), hint)
     assert detected.dialect is not None, "it has a known type"
     assert detected.type is not None, "it has a known type"
-    valued = validate(repaired.tree, detected.dialect, detected.type, body=repaired.body, limits=desk.limits)
+    valued = validate(repaired.tree, detected.dialect, detected.type, body=repaired.body, limits=policy.limits)
     text = write(detected.dialect, valued.tree, repaired.body)
-    again = check(text, desk._replace(strict=True, forced=detected.dialect), **asked)
+    again = check(text, policy._replace(strict=True, forced=detected.dialect), **asked)
     doubts = [finding for finding in (*valued.findings, *again.findings) if finding.code == "field-unknown"]
     certain = repaired.is_exact and again.valid and not doubts and not refusals(valued.findings)
     findings = [
@@ -237,7 +237,7 @@ def _suggestion(
         for finding in reading.findings
     ]
     findings += refusals(valued.findings) if repaired.is_exact else []
-    verdict = _verdict(reading, desk, tuple(findings))
+    verdict = _verdict(reading, policy, tuple(findings))
     return verdict._replace(
         outcome=verdict.outcome if verdict.valid else "unreadable",
         dialect=verdict.dialect if verdict.valid else detected.dialect,
@@ -267,14 +267,14 @@ def _sign(
 
 def _verdict(
     reading: ParsedMessage,
-    desk: CheckPolicy,
+    policy: CheckPolicy,
     findings: tuple[Finding, ...],
     validated: ValidationResult | None = None,
     *,
     fixable: bool = False,
 ) -> CheckResult:
     refused = refusals(findings)
-    stopped = [finding for finding in refused if desk.strict or finding.code in NEVER_PASSED]
+    stopped = [finding for finding in refused if policy.strict or finding.code in NEVER_PASSED]
     fixed = skeleton = None
     if validated is not None and (refused or any(finding.code in REPAIRS for finding in findings)):
         whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
@@ -291,7 +291,7 @@ def _verdict(
         outcome=outcome,
         dialect=dialect,
         type=named if isinstance(named, str) else None,
-        findings=first_findings(findings, desk.limits.findings_max),
+        findings=first_findings(findings, policy.limits.findings_max),
         tree=validated.tree if validated and not refused else reading.tree,
         fixed=fixed,
         skeleton=skeleton,
@@ -300,9 +300,9 @@ def _verdict(
     )
 
 
-def _with_unknown_refused(findings: tuple[Finding, ...], desk: CheckPolicy) -> tuple[Finding, ...]:
+def _with_unknown_refused(findings: tuple[Finding, ...], policy: CheckPolicy) -> tuple[Finding, ...]:
     """The findings; unknown fields are refusals if the team wants that."""
-    if desk.unknown_fields != "refusal":
+    if policy.unknown_fields != "refusal":
         return findings
     say = "Take it out: it is not a field of this type."
     return tuple(

@@ -211,7 +211,7 @@ MOVES: tuple[Move, ...] = (
     Move(("working",), STOPPED, "a higher tier", "working", opens="handover", sends=("task_assignment",)),
     Move(("working",), STOPPED, "plan again", "settled", opens="replan", sends=("architecture_request",)),
     Move(OPEN, ("blocked",), "a user decides", "escalated", sends=(WORD,), why="{by} asks for a decision"),
-    Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} reports that it is blocked"),
+    Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} says that it is blocked"),
     Move(OPEN, ("escalate",), "", "escalated", sends=(WORD,), why="{by} asks for a decision"),
 )  # fmt: skip
 

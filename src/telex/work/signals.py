@@ -299,7 +299,7 @@ def _short(text: str, id_: str) -> str:
 
 def _check(work: Work, dispatch: Dispatch) -> str:
     step, type_ = dispatch.place, VERDICT_TYPES[dispatch.kind].name
-    doubt = [] if step.sure else ["Its maker reports that it failed its own check."]
+    doubt = [] if step.sure else ["Its maker says that it failed its own check."]
     again = f", revision {step.iteration}" if step.iteration else ""
     return "\n".join(
         [

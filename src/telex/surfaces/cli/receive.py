@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from telex.errors import OutcomeUnknown, Refused, RequestTimedOut
-from telex.model.message import LeasedMessage, StoredMessage
+from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
@@ -141,7 +141,7 @@ def request_command(
         try:
             answer = bus.request(raw, sender=agent, role=role, timeout=timeout, **header._asdict())
         except Refused as error:
-            fix = f"telex fix {file_word(path)} --as {shell_word(role or agent)}"
+            fix = f"telex fix {file_word(path)} --role {shell_word(role or agent)}"
             print_receipt(error.receipt, fix=fix, as_json=output.as_json)
             return REFUSED
         except RequestTimedOut as error:
@@ -178,6 +178,7 @@ def _print_lease_text(lease: LeasedMessage, agent: str, pending: "PendingReply",
     note = translation_note(message, rendering)
     about = f"{what(rendering or message)} from {shown(message.sender)}{note}{attempt}{until}"
     screen.line(screen.paint(shell_word(message.id), "bold"), *wrapped(about, screen.width))
+    screen.stream.writelines(f"{line}\n" for line in changed_lines(rendering, screen.width))
     screen.stream.flush()
     write_body(rendering or message, raw=output.raw)
     whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(output.store)}"] if output.store else [])]
@@ -187,6 +188,16 @@ def _print_lease_text(lease: LeasedMessage, agent: str, pending: "PendingReply",
         id_ = message.id
         name = lease.token if TOKEN.match(id_) or id_.startswith("-") else shell_word(id_)
         screen.line(*typed("done with it:", [f"telex ack {name}", *whose], screen.width))
+
+
+def changed_lines(rendering: Rendering | None, width: int | None) -> list[str]:
+    """`lost: $.payload.commit, $.phase`: what the translation has not kept, since the original may bind the reader."""
+    if rendering is None:
+        return []
+    kept = {"lost": rendering.lost, "narrowed": rendering.narrowed}
+    return [
+        line for name, paths in kept.items() if paths for line in wrapped(f"{name}: {shown(', '.join(paths))}", width)
+    ]
 
 
 # --- ack, nack and extend ---------------------------------------------------------------------------------------------
