@@ -205,11 +205,11 @@ def test_a_key_given_twice_is_fixed_if_its_value_is_the_same() -> None:
 def test_a_missing_object_or_list_of_objects_is_told_with_its_parts() -> None:
     tree = example("vbw-handoff", "qa_result")
     del tree["checks"]
-    [finding] = checked(tree, desk=CheckPolicy(forced=by_name("vbw-handoff"))).findings
+    [finding] = checked(tree, policy=CheckPolicy(forced=by_name("vbw-handoff"))).findings
     assert all(f"{part} (an integer of at least 0)" in finding.say for part in ("passed", "failed", "total"))
     tree = example("vbw-handoff", "scout_findings")
     del tree["documents"]
-    [finding] = checked(tree, desk=CheckPolicy(forced=by_name("vbw-handoff"))).findings
+    [finding] = checked(tree, policy=CheckPolicy(forced=by_name("vbw-handoff"))).findings
     assert "each an object with name (text), content (text, perhaps empty)" in finding.say
 
 
@@ -304,7 +304,7 @@ def test_a_shutdown_request_that_lost_its_envelope_is_no_control_frame(name: str
     frame = {"type": "shutdown_request", "request_id": "1", "reason": "phase_complete"}
     assert checked(frame).outcome == "control"
     assert not checked(frame | {name: value}).valid
-    assert checked(frame, desk=CheckPolicy(forced=by_name("vbw-typed"))).outcome == "control"
+    assert checked(frame, policy=CheckPolicy(forced=by_name("vbw-typed"))).outcome == "control"
 
 
 def test_the_role_of_the_caller_tells_the_dialect() -> None:
@@ -316,10 +316,10 @@ def test_the_role_of_the_caller_tells_the_dialect() -> None:
 def test_a_message_that_lacks_a_field_of_the_teams_dialect_is_not_read_as_another() -> None:
     tree = {name: value for name, value in example("vbw-handoff", "qa_result").items() if name != "body"}
     handoff, company = CheckPolicy(preferred="vbw-handoff"), CheckPolicy(preferred="vbw-company")
-    for check_one in (checked, lambda tree, desk: FastValidator(desk).check(json.dumps(tree).encode())):
-        assert said(check_one(tree, desk=handoff)) == {("field-missing", "$.body")}
-        assert check_one(tree | {"artifact": "qa.md"}, desk=handoff).dialect is by_name("vbw-company")
-        assert check_one(tree, desk=company).valid
+    for check_one in (checked, lambda tree, policy: FastValidator(policy).check(json.dumps(tree).encode())):
+        assert said(check_one(tree, policy=handoff)) == {("field-missing", "$.body")}
+        assert check_one(tree | {"artifact": "qa.md"}, policy=handoff).dialect is by_name("vbw-company")
+        assert check_one(tree, policy=company).valid
 
 
 def test_a_payload_tells_the_dialect_though_the_envelope_is_missing() -> None:

@@ -37,7 +37,7 @@ def test_whoever_answers_an_older_dispatch_is_told_which_one_is_open(team: Team,
         story.agents()
         story.turn()
     receipt = team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", reply_to="W.w1.s1.i0")
-    assert "--reply-to W.w1.s1.i1" in receipt.findings[-1].say
+    assert "reply-to W.w1.s1.i1" in receipt.findings[-1].say
 
 
 @proves("pipeline/unnamed-result")
@@ -86,7 +86,7 @@ def test_other_mail_is_handed_on(team: Team, crew: Callable[..., Crew]) -> None:
     assert {message.id for message in turn.handed_on} == {note, lost.id}
     assert team.inbox("human") == [f"{note}.handed-on"]
     assert team.inbox("worker") == [f"{lost.id}.handed-on"]
-    assert "--reply-to" in text_of(team, f"{lost.id}.handed-on")
+    assert "reply-to" in text_of(team, f"{lost.id}.handed-on")
     assert team.inbox("orchestrator") == []
 
 
