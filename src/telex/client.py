@@ -1,18 +1,18 @@
-"""Blocking bus: the methods of `ports.bus.Bus`, and of an agent and its leases, for a program without an event loop.
+"""Blocking bus: the methods of `ports.bus.Bus` for a program without an event loop.
 
 A blocking store and clock never yield, so a coroutine over them runs to its end in one step: no loop, no thread, no
-import. Each thread opens its own bus. The methods are made from `Bus`, `Agent` and `Lease`; their types are in
-`client.pyi`, which `python -m telex.generate` writes.
+import. Each thread opens its own bus. The methods are made from `Bus`; their types are in `client.pyi`, which
+`python -m telex.generate` writes. `SyncAgent` and `SyncLease` are imported from `sync_agent` on first use.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from telex.agent import WAIT_SECONDS, Agent, Lease
 from telex.bus import iterate_sync, run_sync
 from telex.ports.bus import Bus
 
 if TYPE_CHECKING:
+    from telex.sync_agent import SyncAgent
     from telex.validation.check import CheckPolicy
 
 
@@ -49,44 +49,26 @@ class SyncBus:
         return self._bus.policy
 
     def agent(self, name: str, *, role: str | None = None) -> "SyncAgent":
+        from telex.sync_agent import SyncAgent
+
         return SyncAgent(self._bus.agent(name, role=role))
 
 
-class SyncLease:
-    """See `telex.agent.Lease` for what each method does. Nothing extends it meanwhile."""
-
-    def __init__(self, lease: Lease) -> None:
-        self.awaitable = lease
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.awaitable, name)
-
-
-class SyncAgent:
-    """See `telex.agent.Agent` for what each method does."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.awaitable = agent
-        self.name, self.role = agent.name, agent.role
-
-    def receive(self, limit: int = 1, wait: float = 0.0, lease: float | None = None) -> list[SyncLease]:
-        return [SyncLease(received) for received in run_sync(self.awaitable.receive(limit, wait, lease))]
-
-    def listen(self, *, limit: int = 1, lease: float | None = None) -> Iterator[SyncLease]:
-        """Received messages, without end. Their leases are not extended: ack in time, or call `extend`."""
-        while True:
-            yield from self.receive(limit, WAIT_SECONDS, lease)
-
-
-def _blocking(name: str) -> Callable[..., Any]:
+def blocking(name: str) -> Callable[..., Any]:
     run: Any = iterate_sync if name == "events" else run_sync
 
-    def method(self: SyncBus | SyncAgent | SyncLease, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return run(getattr(self.awaitable, name)(*args, **kwargs))
 
     return method
 
 
-add_verbs(SyncBus, _blocking)
-add_verbs(SyncAgent, _blocking, methods_of(Agent))
-add_verbs(SyncLease, _blocking, methods_of(Lease))
+add_verbs(SyncBus, blocking)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("SyncAgent", "SyncLease"):
+        raise AttributeError(f"module 'telex.client' has no attribute {name!r}")
+    from telex import sync_agent
+
+    return getattr(sync_agent, name)
