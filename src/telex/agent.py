@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from telex.model.message import Delivery, LeasedMessage, Rendering, StoredMessage
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import Member
 from telex.model.text import digest_of
 from telex.ports.bus import Bus, Raw, Receipt, as_bytes
@@ -152,9 +153,8 @@ class Lease:
         """
         original, to = self.original, to or self.original.sender
         if correlation is None:
-            own = checked_draft(self.agent, message, to=to, id=id, correlation=original.correlation).envelope
-            is_named = own.correlation not in (None, original.correlation)  # by the reply itself
-            correlation = None if is_named else original.correlation
+            named = own_names(self.agent, message).correlation
+            correlation = original.correlation if named in (None, original.correlation) else None
         receipt = await self.agent.send(
             message,
             to=to,
@@ -318,3 +318,20 @@ def checked_draft(
 
     raw = as_bytes(message, sender=agent.name, role=agent.role, to=to, id=id, correlation=correlation)
     return agent._validators.check(raw, Participants())
+
+
+class OwnNames(NamedTuple):
+    """Id and conversation that a message names itself; None: it has those of its send."""
+
+    id: str | None
+    correlation: str | None
+
+
+def own_names(agent: Agent, message: Raw) -> OwnNames:
+    if not isinstance(message, bytes | str | dict):
+        from telex.messages import TypedMessage, envelope_value
+
+        if isinstance(message, TypedMessage):
+            return OwnNames(envelope_value(message, "id"), envelope_value(message, "correlation"))
+    envelope = checked_draft(agent, message).envelope
+    return OwnNames(envelope.id, envelope.correlation)

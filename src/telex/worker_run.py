@@ -14,7 +14,7 @@ from random import random
 from threading import Semaphore, Thread
 from typing import Any, TypeVar
 
-from telex.agent import WAIT_SECONDS, Agent, Lease, Message, checked_draft
+from telex.agent import WAIT_SECONDS, Agent, Lease, Message, own_names
 from telex.bus.decision import SHUT_DOWN
 from telex.errors import (
     LeaseLost,
@@ -250,7 +250,7 @@ class WorkerRun:
     async def _send(self, lease: Lease, reply: Raw, id_: str, *, ack: bool) -> None:
         """Send a reply, with this id unless it has its own. A second try after a failure of the store has the same id
         and bytes, and is a duplicate."""
-        own = checked_draft(self._agent, reply, id=id_).envelope.id
+        own = own_names(self._agent, reply).id
         is_own = own not in (None, id_)
         try:
             await self._retry(partial(lease.reply, reply, id=None if is_own else id_, ack=ack))

@@ -14,7 +14,7 @@ from telex.dialects.schema import ANY, BODY_KEY, Dialect, MessageType
 from telex.errors import RequestTimedOut
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
-from telex.messages import class_of, conversation_of
+from telex.messages import class_of, envelope_value
 from telex.messages.build_flow import DocQuery, StatusUpdate
 from telex.messages.signal_md import Approval
 from telex.messages.vbw_company import Escalation
@@ -114,7 +114,12 @@ def test_the_conversation_is_that_of_the_send_or_the_task_or_the_message() -> No
 def test_a_message_may_name_its_conversation_itself() -> None:
     blocker = DevBlocker(task="T2", plan_id="P1", blocker="b", needs="n")
     own = StatusUpdate(task_id="T1", status="STARTED", correlation_id="c-9")
-    assert [conversation_of(message) for message in (blocker, own, STARTED, Approval())] == ["T2", "c-9", None, None]
+    assert [envelope_value(message, "correlation") for message in (blocker, own, STARTED, Approval())] == [
+        "T2",
+        "c-9",
+        None,
+        None,
+    ]
 
 
 # --- through a bus ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import Literal
 
 from telex.config import seen, text_of
 from telex.dialects.python_names import module_name
@@ -21,7 +22,7 @@ from telex.errors import InvalidValue, NotFound, SettingsError
 from telex.messages.classes import Section, TypedMessage, classes_of
 from telex.messages.content import Received, reader_form
 
-__all__ = ["Section", "TypedMessage", "class_of", "conversation_of", "load", "typed"]
+__all__ = ["Section", "TypedMessage", "class_of", "envelope_value", "load", "typed"]
 
 _MODULES: dict[str, list[tuple[Dialect, ModuleType]]] = {}  # of users' dialects, by name: a file may have changed
 
@@ -77,11 +78,11 @@ def _classes_by_type(module: ModuleType) -> dict[str, type[TypedMessage]]:
     return {made.TYPE: made for made in values if issubclass(made, TypedMessage)}
 
 
-def conversation_of(message: TypedMessage) -> str | None:
-    """The conversation that the message itself names. None: it has that of its send."""
-    place = message._plan.places.get("correlation")
-    named = place.get(message._tree) if place is not None else None
-    return named if isinstance(named, str) and named else None
+def envelope_value(message: TypedMessage, name: Literal["id", "correlation"]) -> str | None:
+    """The id or the conversation that the message itself names. None: it has that of its send."""
+    place = message._plan.places.get(name)
+    value = place.get(message._tree) if place is not None else None
+    return value if isinstance(value, str) and value else None
 
 
 def typed(message: Received, dialects: Iterable[Dialect] = VERSIONS) -> TypedMessage | None:
