@@ -27,14 +27,15 @@ from telex.clock import LoopClock
 from telex.connection import connect
 from telex.errors import InvalidValue
 from telex.handlers import LOG, Handler, HandlerTable, Middleware
+from telex.messages import TypedMessage
 from telex.model.roster import AT
+from telex.model.text import nearest
 from telex.ports.bus import Bus
 from telex.ports.environment import Clock
 from telex.worker_run import WorkerRun
 
 if TYPE_CHECKING:
     from telex.config import Settings
-    from telex.messages import TypedMessage
 
 DRAIN_SECONDS = 30.0
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -49,7 +50,8 @@ class Worker:
     - it returns None: the message is acked;
     - it returns a message (typed, dict or text): the reply is sent and the message acked, in one transaction;
     - it returns a list of messages: they are sent in this order, and the last one acks;
-    - it raises `Reject(reason)`: dead letter, and the sender is notified;
+    - it raises `Reject(reason)`, its reply is refused, or its result is no message: dead letter, and the sender is
+      notified;
     - it raises `Retry(delay)`: it is called again after `delay` seconds;
     - it raises anything else: the message is nacked with the exception's text, retried with backoff, and becomes a
       dead letter after the last attempt.
@@ -85,9 +87,14 @@ class Worker:
 
     # --- handlers ----------------------------------------------------------------------------------------------------
 
-    def handles(self, type: "type[TypedMessage] | str", *, concurrency: int = 1) -> Callable[[Function], Function]:
+    def handles(self, type: type[TypedMessage] | str, *, concurrency: int = 1) -> Callable[[Function], Function]:
         """Decorator of a handler for a message class of `telex.messages`, or for the name of a type in any dialect.
-        `concurrency`: how many of its messages are processed at a time."""
+        `concurrency`: how many of its messages are processed at a time.
+
+        Raises:
+            InvalidValue: the type has a handler already.
+            TypeError: the function has other parameters, or is annotated with the class of another type.
+        """
 
         def register(function: Function) -> Function:
             if isinstance(type, str):
@@ -95,7 +102,8 @@ class Worker:
             else:
                 handler = _handler(function, type.from_message, concurrency)
                 handler = handler._replace(type=type.TYPE, dialect=type.DIALECT.partition(AT)[0])
-            self._table = self._table._replace(handlers=(*self._table.handlers, handler))
+            _check_annotation(function, handler)
+            self._table = self._table.with_handler(handler)
             return function
 
         return register
@@ -103,6 +111,8 @@ class Worker:
     def otherwise(self, function: Function) -> Function:
         """Decorator of the handler for messages of other types. It takes the `telex.Message`, not its body. Without
         one, such a message is nacked; a report of the bus itself is logged."""
+        if self._table.otherwise is not None:
+            raise InvalidValue("the worker has a handler for other types already: remove one of the two.")
         self._table = self._table._replace(otherwise=_handler(function, lambda message: message, 1))
         return function
 
@@ -129,11 +139,14 @@ class Worker:
         its own.
 
         Raises:
+            InvalidValue: the worker is running already, or has no handlers.
             NotAMember: the team does not admit the worker.
             StoreUnavailable: there is no store at `where`.
         """
         if self._loop is not None:
             raise InvalidValue(f"{self.name} is running already: make a second Worker.")
+        if not self._table.all():
+            raise InvalidValue(f"{self.name} has no handlers: decorate a function with @worker.handles(TYPE).")
         self._loop, self._is_stopped = asyncio.get_running_loop(), False
         try:
             if bus is not None:
@@ -175,6 +188,7 @@ class Worker:
         if self._is_stopped:  # while it joined
             self.current_run.stop()
         LOG.info("%s (%s) has started", self.name, agent.role)
+        _warn_of_unknown_types(self._table, {name for dialect in agent.dialects.values() for name in dialect.types})
         try:
             await self.current_run.serve(drain_seconds)
         finally:
@@ -197,6 +211,26 @@ def _handler(function: Callable[..., Any], argument: Callable[[Message], Any], c
         raise TypeError(f"{getattr(function, '__name__', function)} must take a message, or a message and a context")
     is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
     return Handler(function, argument, concurrency, with_context=len(required) > 1, is_async=is_async)
+
+
+def _check_annotation(function: Callable[..., Any], handler: Handler) -> None:
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    except Exception:  # a name that only a type checker knows
+        return
+    cls = next(iter(parameters)).annotation
+    if not isinstance(cls, type) or not issubclass(cls, TypedMessage) or cls is TypedMessage:
+        return
+    if not handler.covers(handler._replace(type=cls.TYPE, dialect=cls.DIALECT.partition(AT)[0])):
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"{name} handles {handler.type}, but its first parameter is annotated with {cls.__name__}")
+
+
+def _warn_of_unknown_types(table: HandlerTable, known: set[str]) -> None:
+    for type_ in {handler.type or "" for handler in table.handlers} - known:
+        meant = nearest(type_, [name for name in known if name.isupper() == type_.isupper()])  # TASK_… or task_…
+        hint = f"; did you mean {meant}?" if meant else ""
+        LOG.warning("no dialect of the team has the type %s%s", type_, hint)
 
 
 def _traced(bus: Bus) -> Bus:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from telex.agent import WAIT_SECONDS, Agent, Lease, Message, checked_draft
 from telex.bus.decision import SHUT_DOWN
 from telex.errors import (
+    InvalidValue,
     LeaseLost,
     NotAMember,
     Refused,
@@ -40,6 +41,7 @@ from telex.work.shutdown import agreement
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.1, 5.0  # between two tries while the store fails
 ID_CHARACTERS_MAX = 100  # of the id of a message whose reply gets an id made from it
 REASON_CHARACTERS_MAX = 500
+TEMPORARY_CODES = {"inbox-full"}  # of refusals that the next attempt may not get
 T = TypeVar("T")
 
 
@@ -250,7 +252,10 @@ class WorkerRun:
     async def _send(self, lease: Lease, reply: Raw, id_: str, *, ack: bool) -> None:
         """Send a reply, with this id unless it has its own. A second try after a failure of the store has the same id
         and bytes, and is a duplicate."""
-        own = checked_draft(self._agent, reply, id=id_).envelope.id
+        try:
+            own = checked_draft(self._agent, reply, id=id_).envelope.id
+        except (TypeError, ValueError, InvalidValue) as error:
+            raise Reject(f"the result cannot be sent: {error}"[:REASON_CHARACTERS_MAX]) from error
         is_own = own not in (None, id_)
         try:
             await self._retry(partial(lease.reply, reply, id=None if is_own else id_, ack=ack))
@@ -259,12 +264,12 @@ class WorkerRun:
             if "recipient-has-left" in codes:
                 raise Reject(f"no reply possible: {lease.original.sender} has left the team") from refused
             if codes != ["id-reused"]:
-                raise
+                raise _rejected(refused) from refused
             has_sent = await self._has_sent(lease.original, own or id_)
             if has_sent and ack:
                 await self._retry(lease.ack)
             elif not has_sent and is_own:
-                raise
+                raise _rejected(refused) from refused
             elif not has_sent:  # another sender's message has the same id
                 await self._send(lease, reply, f"{id_}.{lease.original.seq}", ack=ack)
 
@@ -375,5 +380,14 @@ def _replies(result: Any) -> list[Raw]:
     replies = list(result) if is_list else [] if result is None else [result]
     for reply in replies:
         if not isinstance(reply, bytes | str | dict) and not callable(getattr(reply, "encode", None)):
-            raise TypeError(f"a handler returns messages or None, not {type(reply).__name__}")
+            raise Reject(f"a handler returns messages or None, not {type(reply).__name__}")
     return replies
+
+
+def _rejected(refused: Refused) -> Exception:
+    """What a refused reply raises: no attempt can send it, unless the refusal is temporary."""
+    findings = refusals(refused.findings)
+    if TEMPORARY_CODES.issuperset(finding.code for finding in findings):
+        return refused
+    causes = "; ".join(f"{finding.code} {finding.path}: {finding.say}" for finding in findings)
+    return Reject(f"the reply {refused.receipt.type or ''} was refused: {causes}"[:REASON_CHARACTERS_MAX])
