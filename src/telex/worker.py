@@ -15,6 +15,7 @@ sent again, if the worker is killed between them and another one takes the messa
 
 import asyncio
 import inspect
+import logging
 import os
 import signal
 import sys
@@ -29,7 +30,7 @@ from telex.errors import InvalidValue
 from telex.handlers import LOG, Handler, HandlerTable, Middleware
 from telex.messages import TypedMessage
 from telex.model.roster import AT
-from telex.model.text import nearest
+from telex.model.text import nearest, shown_block
 from telex.ports.bus import Bus
 from telex.ports.environment import Clock
 from telex.worker_run import WorkerRun
@@ -128,7 +129,9 @@ class Worker:
     def run(self, where: str | os.PathLike[str] | None = None, *, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Process messages until SIGTERM or SIGINT, `stop`, or a request to shut down. Then nothing more is received,
         and handlers have `drain_seconds` to end; messages of those that have not are delivered to another worker. A
-        second signal ends the wait."""
+        second signal ends the wait. Logs at level INFO to stderr, unless the program has set up logging."""
+        if not any(logging.getLogger(name).handlers for name in ("", "telex", LOG.name)):
+            _log_to_stderr()
         self.where = self.where if where is None else where
         asyncio.run(self._run_until_signal(drain_seconds))
 
@@ -231,6 +234,20 @@ def _warn_of_unknown_types(table: HandlerTable, known: set[str]) -> None:
         meant = nearest(type_, [name for name in known if name.isupper() == type_.isupper()])  # TASK_… or task_…
         hint = f"; did you mean {meant}?" if meant else ""
         LOG.warning("no dialect of the team has the type %s%s", type_, hint)
+
+
+class _EscapingFormatter(logging.Formatter):
+    """Text of messages is untrusted: a terminal must not interpret it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown_block(super().format(record))
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
+    LOG.handlers, LOG.propagate = [handler], False
+    LOG.setLevel(logging.INFO)
 
 
 def _traced(bus: Bus) -> Bus:

@@ -1,6 +1,7 @@
 """Workers: what a handler returns or raises decides what happens to its message."""
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import telex
+from telex.handlers import LOG
 from telex.messages.build_flow import DocQuery, DocResponse, StatusUpdate, TaskAssignment
 from telex.messages.vbw_handoff import DevProgress
 from telex.model.limits import LIMITS
@@ -772,3 +774,19 @@ def test_a_type_that_no_dialect_has_is_logged_at_the_start_with_the_nearest(capl
     [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert "TASK_ASIGNMENT" in warning
     assert "TASK_ASSIGNMENT" in warning
+
+
+@proves("worker/log")
+@pytest.mark.parametrize("is_set_up", [False, True], ids=["no logging", "logging of the program"])
+def test_run_logs_to_stderr_unless_the_program_has_set_up_logging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_set_up: bool
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.NullHandler()] if is_set_up else [])
+    for name in ("handlers", "propagate", "level"):
+        monkeypatch.setattr(LOG, name, getattr(LOG, name))
+    worker: telex.Worker = worker_of(lambda _: worker.stop())
+    with telex.connect(tmp_path / "telex.db") as bus:
+        bus.join("w1", role="dev")
+        bus.send(task("T1"), sender="lead", role="lead", to="w1")
+    worker.run(tmp_path / "telex.db")
+    assert ("w1 (dev) has started" in capsys.readouterr().err) is not is_set_up
