@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from telex.agent import Message
 from telex.clock import LoopClock
 from telex.connection import connect
-from telex.errors import InvalidValue
+from telex.errors import InvalidValue, NotAMember, SettingsError, StoreError
 from telex.handlers import LOG, Handler, HandlerTable, Middleware
 from telex.messages import TypedMessage
 from telex.model.roster import AT
@@ -82,6 +82,7 @@ class Worker:
         self.current_run: WorkerRun | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # from the start of `serve` to its end
         self._is_stopped = False
+        self._joining: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         return f"<Worker {self.name}>"
@@ -129,11 +130,16 @@ class Worker:
     def run(self, where: str | os.PathLike[str] | None = None, *, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Process messages until SIGTERM or SIGINT, `stop`, or a request to shut down. Then nothing more is received,
         and handlers have `drain_seconds` to end; messages of those that have not are delivered to another worker. A
-        second signal ends the wait. Logs at level INFO to stderr, unless the program has set up logging."""
+        second signal ends the wait. Logs at level INFO to stderr, unless the program has set up logging. A worker that
+        cannot start, or whose store is damaged, logs the reason and ends the program with exit code 1."""
         if not any(logging.getLogger(name).handlers for name in ("", "telex", LOG.name)):
             _log_to_stderr()
         self.where = self.where if where is None else where
-        asyncio.run(self._run_until_signal(drain_seconds))
+        try:
+            asyncio.run(self._run_until_signal(drain_seconds))
+        except (StoreError, NotAMember, SettingsError) as error:
+            LOG.error("%s ends: %s", self.name, error)
+            raise SystemExit(1) from None
 
     async def serve(
         self, bus: Bus | None = None, *, drain_seconds: float = DRAIN_SECONDS, clock: Clock | None = None
@@ -144,7 +150,7 @@ class Worker:
         Raises:
             InvalidValue: the worker is running already, or has no handlers.
             NotAMember: the team does not admit the worker.
-            StoreUnavailable: there is no store at `where`.
+            StoreUnavailable: there is no store at `where`. A hub that does not answer yet is tried again.
         """
         if self._loop is not None:
             raise InvalidValue(f"{self.name} is running already: make a second Worker.")
@@ -155,8 +161,10 @@ class Worker:
             if bus is not None:
                 await self._serve(bus, drain_seconds, clock or LoopClock())
                 return
-            async with connect(self.where, settings=self._settings, token=self._token) as opened:
-                await self._serve(_traced(opened), drain_seconds, clock or LoopClock())
+            connection = connect(self.where, settings=self._settings, token=self._token)
+            async with connection as opened:
+                bus = _traced(opened)
+                await self._serve(bus, drain_seconds, clock or LoopClock(), wait=connection.is_remote)
         finally:
             self._loop = None
 
@@ -169,6 +177,8 @@ class Worker:
         self._is_stopped = True
         if self.current_run is not None:
             self.current_run.stop()
+        elif self._joining is not None:
+            self._joining.cancel()
 
     async def _run_until_signal(self, drain_seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -184,12 +194,21 @@ class Worker:
             self.current_run.stop_now()
         self.current_run.stop()
 
-    async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock) -> None:
+    async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock, *, wait: bool = False) -> None:
         agent = bus.agent(self.name, role=self.role)
-        agent.role = (await agent.join(self.reads)).role
-        self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
-        if self._is_stopped:  # while it joined
-            self.current_run.stop()
+        run = WorkerRun(agent, self._table, clock, self._lease_seconds)
+        self._joining = asyncio.ensure_future(run.join(self.reads, wait=wait))
+        try:
+            await self._joining
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            return
+        finally:
+            self._joining = None
+        self.current_run = run
+        if self._is_stopped:  # when it had joined
+            run.stop()
         LOG.info("%s (%s) has started", self.name, agent.role)
         _warn_of_unknown_types(self._table, {name for dialect in agent.dialects.values() for name in dialect.types})
         try:

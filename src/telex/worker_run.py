@@ -5,7 +5,7 @@ worker that is killed at any point leaves either the reply or the message, and a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
@@ -78,6 +78,11 @@ class WorkerRun:
     def is_pausing(self) -> bool:
         """Whether a call waits for its next try, since the store fails."""
         return self._pauses > 0
+
+    async def join(self, reads: Sequence[str], *, wait: bool) -> None:
+        """Join the team. `wait`: also for a hub that does not answer yet."""
+        join = partial(self._agent.join, reads)
+        self._agent.role = (await self._retry(join) if wait else await join()).role
 
     async def serve(self, drain_seconds: float) -> None:
         """Process messages until `stop`, then finish what runs within `drain_seconds`."""
