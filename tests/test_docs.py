@@ -62,6 +62,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("samples", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "docs/examples")
     for name in ("TELEX_STORE", "TELEX_CONFIG"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path

@@ -12,6 +12,14 @@ from tests.test_docs import PAGES, ROOT, blocks
 
 MISSPELT = "import telex\n\ntelex.conect()\nfrom telex.messages.build_flow import StatusUpdat\n"
 
+STUB = [
+    "schema",
+    "--dialect",
+    "docs/examples/release-train.toml",
+    "--format",
+    "python",
+]  # of a module that a page imports
+
 pytestmark = pytest.mark.slow
 
 
@@ -27,6 +35,8 @@ def snippets(folder: Path) -> None:
 @proves("docs/types")
 def test_python_on_the_pages_is_strictly_typed_and_a_misspelt_name_is_found(tmp_path: Path) -> None:
     snippets(tmp_path)
+    stub = subprocess.run([sys.executable, "-m", "telex", *STUB], cwd=ROOT, capture_output=True, check=True)
+    (tmp_path / "release_train.pyi").write_bytes(stub.stdout)
     (tmp_path / "misspelt.py").write_text(MISSPELT, encoding="utf-8")
     files = sorted(str(file) for file in tmp_path.glob("*.py"))
     assert len(files) > 8

@@ -74,6 +74,13 @@ class Connection:
         if self._bus is not None:
             await self._bus.close()
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the bus, once open, is that of a hub."""
+        from telex.http_client.bus import RemoteBus
+
+        return isinstance(self._bus, RemoteBus)
+
     def _open(self, clock: StoreClock, *, on_loop: bool) -> "LocalBus | RemoteBus":
         settings = load(os.getcwd()) if self._settings is None else self._settings
         url = hub_at(self._where, settings)

@@ -113,6 +113,10 @@ class Handler(NamedTuple):
         dialect = (message.dialect or "").partition(AT)[0]
         return self.type in (None, message.type) and self.dialect in (None, dialect)
 
+    def covers(self, other: "Handler") -> bool:
+        """Whether the other one would never be called after this one."""
+        return self.type == other.type and self.dialect in (None, other.dialect)
+
 
 CallNext = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Message, Context, CallNext], Awaitable[Any]]
@@ -124,6 +128,11 @@ class HandlerTable(NamedTuple):
     handlers: tuple[Handler, ...] = ()
     otherwise: Handler | None = None
     middleware: tuple[Middleware, ...] = ()
+
+    def with_handler(self, handler: Handler) -> "HandlerTable":
+        if any(earlier.covers(handler) for earlier in self.handlers):
+            raise InvalidValue(f"{handler.type} has a handler already: remove one of the two.")
+        return self._replace(handlers=(*self.handlers, handler))
 
     def all(self) -> tuple[Handler, ...]:
         return self.handlers if self.otherwise is None else (*self.handlers, self.otherwise)

@@ -15,6 +15,7 @@ sent again, if the worker is killed between them and another one takes the messa
 
 import asyncio
 import inspect
+import logging
 import os
 import signal
 import sys
@@ -25,16 +26,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from telex.agent import Message
 from telex.clock import LoopClock
 from telex.connection import connect
-from telex.errors import InvalidValue
+from telex.errors import InvalidValue, NotAMember, SettingsError, StoreError
 from telex.handlers import LOG, Handler, HandlerTable, Middleware
+from telex.messages import TypedMessage
 from telex.model.roster import AT
+from telex.model.text import nearest, shown_block
 from telex.ports.bus import Bus
 from telex.ports.environment import Clock
 from telex.worker_run import WorkerRun
 
 if TYPE_CHECKING:
     from telex.config import Settings
-    from telex.messages import TypedMessage
 
 DRAIN_SECONDS = 30.0
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -49,7 +51,8 @@ class Worker:
     - it returns None: the message is acked;
     - it returns a message (typed, dict or text): the reply is sent and the message acked, in one transaction;
     - it returns a list of messages: they are sent in this order, and the last one acks;
-    - it raises `Reject(reason)`: dead letter, and the sender is notified;
+    - it raises `Reject(reason)`, its reply is refused, or its result is no message: dead letter, and the sender is
+      notified;
     - it raises `Retry(delay)`: it is called again after `delay` seconds;
     - it raises anything else: the message is nacked with the exception's text, retried with backoff, and becomes a
       dead letter after the last attempt.
@@ -79,15 +82,21 @@ class Worker:
         self.current_run: WorkerRun | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # from the start of `serve` to its end
         self._is_stopped = False
+        self._joining: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         return f"<Worker {self.name}>"
 
     # --- handlers ----------------------------------------------------------------------------------------------------
 
-    def handles(self, type: "type[TypedMessage] | str", *, concurrency: int = 1) -> Callable[[Function], Function]:
+    def handles(self, type: type[TypedMessage] | str, *, concurrency: int = 1) -> Callable[[Function], Function]:
         """Decorator of a handler for a message class of `telex.messages`, or for the name of a type in any dialect.
-        `concurrency`: how many of its messages are processed at a time."""
+        `concurrency`: how many of its messages are processed at a time.
+
+        Raises:
+            InvalidValue: the type has a handler already.
+            TypeError: the function has other parameters, or is annotated with the class of another type.
+        """
 
         def register(function: Function) -> Function:
             if isinstance(type, str):
@@ -95,7 +104,8 @@ class Worker:
             else:
                 handler = _handler(function, type.from_message, concurrency)
                 handler = handler._replace(type=type.TYPE, dialect=type.DIALECT.partition(AT)[0])
-            self._table = self._table._replace(handlers=(*self._table.handlers, handler))
+            _check_annotation(function, handler)
+            self._table = self._table.with_handler(handler)
             return function
 
         return register
@@ -103,6 +113,8 @@ class Worker:
     def otherwise(self, function: Function) -> Function:
         """Decorator of the handler for messages of other types. It takes the `telex.Message`, not its body. Without
         one, such a message is nacked; a report of the bus itself is logged."""
+        if self._table.otherwise is not None:
+            raise InvalidValue("the worker has a handler for other types already: remove one of the two.")
         self._table = self._table._replace(otherwise=_handler(function, lambda message: message, 1))
         return function
 
@@ -118,9 +130,16 @@ class Worker:
     def run(self, where: str | os.PathLike[str] | None = None, *, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Process messages until SIGTERM or SIGINT, `stop`, or a request to shut down. Then nothing more is received,
         and handlers have `drain_seconds` to end; messages of those that have not are delivered to another worker. A
-        second signal ends the wait."""
+        second signal ends the wait. Logs at level INFO to stderr, unless the program has set up logging. A worker that
+        cannot start, or whose store is damaged, logs the reason and ends the program with exit code 1."""
+        if not any(logging.getLogger(name).handlers for name in ("", "telex", LOG.name)):
+            _log_to_stderr()
         self.where = self.where if where is None else where
-        asyncio.run(self._run_until_signal(drain_seconds))
+        try:
+            asyncio.run(self._run_until_signal(drain_seconds))
+        except (StoreError, NotAMember, SettingsError) as error:
+            LOG.error("%s ends: %s", self.name, error)
+            raise SystemExit(1) from None
 
     async def serve(
         self, bus: Bus | None = None, *, drain_seconds: float = DRAIN_SECONDS, clock: Clock | None = None
@@ -129,18 +148,23 @@ class Worker:
         its own.
 
         Raises:
+            InvalidValue: the worker is running already, or has no handlers.
             NotAMember: the team does not admit the worker.
-            StoreUnavailable: there is no store at `where`.
+            StoreUnavailable: there is no store at `where`. A hub that does not answer yet is tried again.
         """
         if self._loop is not None:
             raise InvalidValue(f"{self.name} is running already: make a second Worker.")
+        if not self._table.all():
+            raise InvalidValue(f"{self.name} has no handlers: decorate a function with @worker.handles(TYPE).")
         self._loop, self._is_stopped = asyncio.get_running_loop(), False
         try:
             if bus is not None:
                 await self._serve(bus, drain_seconds, clock or LoopClock())
                 return
-            async with connect(self.where, settings=self._settings, token=self._token) as opened:
-                await self._serve(_traced(opened), drain_seconds, clock or LoopClock())
+            connection = connect(self.where, settings=self._settings, token=self._token)
+            async with connection as opened:
+                bus = _traced(opened)
+                await self._serve(bus, drain_seconds, clock or LoopClock(), wait=connection.is_remote)
         finally:
             self._loop = None
 
@@ -153,6 +177,8 @@ class Worker:
         self._is_stopped = True
         if self.current_run is not None:
             self.current_run.stop()
+        elif self._joining is not None:
+            self._joining.cancel()
 
     async def _run_until_signal(self, drain_seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -168,13 +194,23 @@ class Worker:
             self.current_run.stop_now()
         self.current_run.stop()
 
-    async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock) -> None:
+    async def _serve(self, bus: Bus, drain_seconds: float, clock: Clock, *, wait: bool = False) -> None:
         agent = bus.agent(self.name, role=self.role)
-        agent.role = (await agent.join(self.reads)).role
-        self.current_run = WorkerRun(agent, self._table, clock, self._lease_seconds)
-        if self._is_stopped:  # while it joined
-            self.current_run.stop()
+        run = WorkerRun(agent, self._table, clock, self._lease_seconds)
+        self._joining = asyncio.ensure_future(run.join(self.reads, wait=wait))
+        try:
+            await self._joining
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            return
+        finally:
+            self._joining = None
+        self.current_run = run
+        if self._is_stopped:  # when it had joined
+            run.stop()
         LOG.info("%s (%s) has started", self.name, agent.role)
+        _warn_of_unknown_types(self._table, {name for dialect in agent.dialects.values() for name in dialect.types})
         try:
             await self.current_run.serve(drain_seconds)
         finally:
@@ -197,6 +233,40 @@ def _handler(function: Callable[..., Any], argument: Callable[[Message], Any], c
         raise TypeError(f"{getattr(function, '__name__', function)} must take a message, or a message and a context")
     is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
     return Handler(function, argument, concurrency, with_context=len(required) > 1, is_async=is_async)
+
+
+def _check_annotation(function: Callable[..., Any], handler: Handler) -> None:
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    except Exception:  # a name that only a type checker knows
+        return
+    cls = next(iter(parameters)).annotation
+    if not isinstance(cls, type) or not issubclass(cls, TypedMessage) or cls is TypedMessage:
+        return
+    if not handler.covers(handler._replace(type=cls.TYPE, dialect=cls.DIALECT.partition(AT)[0])):
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"{name} handles {handler.type}, but its first parameter is annotated with {cls.__name__}")
+
+
+def _warn_of_unknown_types(table: HandlerTable, known: set[str]) -> None:
+    for type_ in {handler.type or "" for handler in table.handlers} - known:
+        meant = nearest(type_, [name for name in known if name.isupper() == type_.isupper()])  # TASK_… or task_…
+        hint = f"; did you mean {meant}?" if meant else ""
+        LOG.warning("no dialect of the team has the type %s%s", type_, hint)
+
+
+class _EscapingFormatter(logging.Formatter):
+    """Text of messages is untrusted: a terminal must not interpret it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown_block(super().format(record))
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
+    LOG.handlers, LOG.propagate = [handler], False
+    LOG.setLevel(logging.INFO)
 
 
 def _traced(bus: Bus) -> Bus:

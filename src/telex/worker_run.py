@@ -5,7 +5,7 @@ worker that is killed at any point leaves either the reply or the message, and a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
@@ -40,6 +40,7 @@ from telex.work.shutdown import agreement
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.1, 5.0  # between two tries while the store fails
 ID_CHARACTERS_MAX = 100  # of the id of a message whose reply gets an id made from it
 REASON_CHARACTERS_MAX = 500
+TEMPORARY_CODES = {"inbox-full"}  # of refusals that the next attempt may not get
 T = TypeVar("T")
 
 
@@ -76,6 +77,11 @@ class WorkerRun:
     def is_pausing(self) -> bool:
         """Whether a call waits for its next try, since the store fails."""
         return self._pauses > 0
+
+    async def join(self, reads: Sequence[str], *, wait: bool) -> None:
+        """Join the team. `wait`: also for a hub that does not answer yet."""
+        join = partial(self._agent.join, reads)
+        self._agent.role = (await self._retry(join) if wait else await join()).role
 
     async def serve(self, drain_seconds: float) -> None:
         """Process messages until `stop`, then finish what runs within `drain_seconds`."""
@@ -250,21 +256,23 @@ class WorkerRun:
     async def _send(self, lease: Lease, reply: Raw, id_: str, *, ack: bool) -> None:
         """Send a reply, with this id unless it has its own. A second try after a failure of the store has the same id
         and bytes, and is a duplicate."""
-        own = own_names(self._agent, reply).id
-        is_own = own not in (None, id_)
         try:
+            own = own_names(self._agent, reply).id
+            is_own = own not in (None, id_)
             await self._retry(partial(lease.reply, reply, id=None if is_own else id_, ack=ack))
+        except (TypeError, ValueError) as error:  # it cannot be written
+            raise Reject(f"the result cannot be sent: {error}"[:REASON_CHARACTERS_MAX]) from error
         except Refused as refused:
             codes = [finding.code for finding in refusals(refused.findings)]
             if "recipient-has-left" in codes:
                 raise Reject(f"no reply possible: {lease.original.sender} has left the team") from refused
             if codes != ["id-reused"]:
-                raise
+                raise _rejected(refused) from refused
             has_sent = await self._has_sent(lease.original, own or id_)
             if has_sent and ack:
                 await self._retry(lease.ack)
             elif not has_sent and is_own:
-                raise
+                raise _rejected(refused) from refused
             elif not has_sent:  # another sender's message has the same id
                 await self._send(lease, reply, f"{id_}.{lease.original.seq}", ack=ack)
 
@@ -375,5 +383,14 @@ def _replies(result: Any) -> list[Raw]:
     replies = list(result) if is_list else [] if result is None else [result]
     for reply in replies:
         if not isinstance(reply, bytes | str | dict) and not callable(getattr(reply, "encode", None)):
-            raise TypeError(f"a handler returns messages or None, not {type(reply).__name__}")
+            raise Reject(f"a handler returns messages or None, not {type(reply).__name__}")
     return replies
+
+
+def _rejected(refused: Refused) -> Exception:
+    """What a refused reply raises: no attempt can send it, unless the refusal is temporary."""
+    findings = refusals(refused.findings)
+    if TEMPORARY_CODES.issuperset(finding.code for finding in findings):
+        return refused
+    causes = "; ".join(f"{finding.code} {finding.path}: {finding.say}" for finding in findings)
+    return Reject(f"the reply {refused.receipt.type or ''} was refused: {causes}"[:REASON_CHARACTERS_MAX])

@@ -52,6 +52,15 @@ def test_a_worker_of_a_module_replies_and_ends(run: Run, folder: Path, target: s
 
 
 @proves("worker/command")
+def test_one_module_runs_under_several_names(run: Run, folder: Path) -> None:
+    with telex.connect(folder / "telex.db", settings=telex.Settings()) as bus:
+        bus.join("w2", role="dev")
+        bus.agent("lead", role="lead").send(task("T1"), to="w2", id="task")
+        assert run("worker", "builder", "--as", "w2", "--store", str(folder / "telex.db")).code == 0
+        assert bus.why("task")[0].state == "acked"
+
+
+@proves("worker/command")
 @pytest.mark.parametrize(
     "text, target, code",
     [

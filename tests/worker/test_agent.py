@@ -9,6 +9,7 @@ import pytest
 import telex
 from telex.agent import Agent, Lease
 from telex.client import SyncAgent, SyncLease
+from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
 from telex.messages import load
 from telex.messages.build_flow import StatusUpdate, TaskAssignment
 from telex.messages.vbw_handoff import DevBlocker
@@ -236,3 +237,45 @@ def test_a_worker_of_a_hub_replies_and_stops(tmp_path: Path) -> None:
         assert [event.kind for event in history.events if event.kind != "extended"] == ["accepted", "leased", "acked"]
         assert "extended" in [event.kind for event in history.events]
         assert [lease.original.id for lease in bus.agent("lead").receive()] == ["task.reply"]
+
+
+@proves("worker/reconnect")
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["the hub starts", "the worker is stopped"])
+def test_a_worker_waits_for_a_hub_that_is_not_there_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
+) -> None:
+    with running_hub(tmp_path, Time()) as hub:
+        worker, failures, ask = telex.Worker("w1", where=hub.url, settings=telex.Settings()), [0], RetryTransport.ask
+        worker.otherwise(lambda _: worker.stop())
+        with telex.connect(hub.url, settings=telex.Settings()) as bus:
+            bus.join("w1", role="dev")
+            bus.agent("lead", role="lead").send("Hello", to="w1", id="note")
+
+        async def ask_late(self: RetryTransport, question: HttpQuery) -> HttpReply:
+            if is_stopped or failures[0] < 2:
+                failures[0] += 1
+                if is_stopped:
+                    worker.stop()
+                raise telex.StoreUnavailable("no hub answers")
+            return await ask(self, question)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(RetryTransport, "ask", ask_late)
+            asyncio.run(asyncio.wait_for(worker.serve(), 30))
+        with telex.connect(hub.url, settings=telex.Settings()) as bus:
+            assert (bus.why("note")[0].state == "acked") is not is_stopped
+        assert failures[0] == (1 if is_stopped else 2)
+
+
+@proves("worker/refused-start")
+def test_a_worker_with_a_wrong_path_ends_with_one_line_and_code_1(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    worker = telex.Worker("w1", role="dev")
+    worker.otherwise(lambda _: None)
+    with pytest.raises(SystemExit) as ended:
+        worker.run(tmp_path / "file" / "telex.db")
+    assert ended.value.code == 1
+    [record] = caplog.records
+    assert record.exc_info is None

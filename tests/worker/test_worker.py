@@ -1,6 +1,7 @@
 """Workers: what a handler returns or raises decides what happens to its message."""
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 
 import telex
+from telex.handlers import LOG
 from telex.messages.build_flow import DocQuery, DocResponse, StatusUpdate, TaskAssignment
 from telex.messages.vbw_handoff import DevProgress
+from telex.model.limits import LIMITS
 from telex.model.roster import Member
 from telex.testing import Team
 from tests.proofs import proves
@@ -62,6 +65,11 @@ def test_a_handler_that_returns_nothing_acks() -> None:
     play(scene)
 
 
+class Unencodable:
+    def encode(self, **_: Any) -> bytes:
+        raise OSError("no disk space")
+
+
 @proves("worker/list")
 def test_a_list_is_several_replies_and_an_earlier_attempt_is_not_sent_again() -> None:
     async def scene(team: Team) -> None:
@@ -69,8 +77,7 @@ def test_a_list_is_several_replies_and_an_earlier_attempt_is_not_sent_again() ->
 
         def report(assignment: TaskAssignment, ctx: telex.Context) -> list[Any]:
             attempts.append(ctx.attempt)
-            wrong = {"type": "STATUS_UPDATE"} if ctx.attempt == 1 else done(assignment)
-            return [f"attempt {ctx.attempt}", wrong]
+            return [f"attempt {ctx.attempt}", Unencodable() if ctx.attempt == 1 else done(assignment)]
 
         await assign(team, worker_of(report))
         assert attempts == [1, 2]
@@ -127,14 +134,46 @@ def test_an_exception_is_a_nack_with_its_text_and_ends_as_a_dead_letter() -> Non
     play(scene)
 
 
-@proves("worker/exception")
-@pytest.mark.parametrize("result", [7, {"type": "STATUS_UPDATE"}], ids=["no message", "an invalid message"])
-def test_a_result_that_cannot_be_sent_is_a_nack(result: Any) -> None:
+@proves("worker/reject")
+@pytest.mark.parametrize(
+    "result, reason",
+    [(7, "int"), ({"type": "STATUS_UPDATE", "at": {1}}, "set"), ({"type": "STATUS_UPDATE"}, "field-missing $.payload")],
+    ids=["no message", "no JSON", "an invalid message"],
+)
+def test_a_result_that_can_never_be_sent_is_rejected_with_one_line_in_the_log(
+    caplog: pytest.LogCaptureFixture, result: Any, reason: str
+) -> None:
     async def scene(team: Team) -> None:
         await assign(team, worker_of(lambda _: result))
         assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
+        assert (await kinds(team, "task-T1")).count("leased") == 1
+        assert reason in team.sent[-1].text
 
     play(scene)
+    [record] = [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert record.exc_info is None
+    assert "\n" not in record.getMessage()
+
+
+@proves("worker/exception")
+def test_a_reply_to_a_full_inbox_is_tried_again() -> None:
+    async def scene(team: Team) -> None:
+        async def build(assignment: TaskAssignment, ctx: telex.Context) -> StatusUpdate:
+            if ctx.attempt == 2:
+                for lease in await team.agent("lead").receive(9):
+                    await lease.ack()
+            return done(assignment)
+
+        worker = worker_of(build)
+        team.worker(worker)
+        await team.settle()
+        for number in range(2):
+            await team.agent("kim", role="qa").send(f"Note {number}", to="lead")
+        await team.agent("lead", role="lead").send(task("T1"), to="w1", id="task-T1")
+        await team.settle()
+        assert types(team)[-1] == "STATUS_UPDATE"
+
+    play(scene, settings=telex.Settings(limits=LIMITS._replace(inbox_max=2)))
 
 
 @proves("worker/exception")
@@ -265,7 +304,9 @@ def test_handlers_are_chosen_by_class_or_name_and_otherwise_gets_the_rest() -> N
 @proves("worker/dispatch")
 def test_without_a_handler_a_message_is_nacked_and_a_report_of_the_bus_is_acked() -> None:
     async def scene(team: Team) -> None:
-        await assign(team, telex.Worker("w1", role="dev"))
+        worker = telex.Worker("w1", role="dev")
+        worker.handles(DocQuery)(lambda _: None)
+        await assign(team, worker)
         assert [dead.id for dead in team.dead_letters()] == ["task-T1"]
         assert "no handler for TASK_ASSIGNMENT" in team.sent[-1].text
         await team.agent("w1").send("To an agent that leaves", to="lead", id="note")
@@ -627,7 +668,7 @@ def test_a_worker_tries_again_while_the_store_fails_and_replies_once(monkeypatch
 def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
     async def scene(team: Team) -> None:
         with pytest.raises(telex.NotAMember):
-            await telex.Worker("w1", role="dev").serve(team.bus)
+            await worker_of(lambda _: None).serve(team.bus)
 
     play(scene, settings=telex.Settings(members=(Member("lead", "lead"),)))
 
@@ -635,7 +676,7 @@ def test_a_worker_that_the_team_does_not_admit_ends_with_the_reason() -> None:
 @proves("testing/member")
 def test_a_worker_of_a_team_in_memory_can_be_sent_to_at_once() -> None:
     async def scene(team: Team) -> None:
-        team.worker(telex.Worker("w1", role="dev"))
+        team.worker(worker_of(lambda _: None))
         receipt = await team.agent("lead").send("Hello", to="w1")
         assert receipt.to == ("w1",)
 
@@ -683,3 +724,69 @@ def test_a_handler_takes_a_message_or_a_message_and_a_context() -> None:
         worker_of(lambda: None)
     with pytest.raises(telex.InvalidValue):
         worker_of(lambda _: None, concurrency=0)
+
+
+@proves("worker/mistakes")
+@pytest.mark.parametrize("first", [TaskAssignment, "TASK_ASSIGNMENT"], ids=["class", "name"])
+def test_a_second_handler_that_would_never_be_called_is_refused(first: Any) -> None:
+    worker = telex.Worker("w1", role="dev")
+    worker.handles(first)(lambda _: None)
+    with pytest.raises(telex.InvalidValue):
+        worker.handles(TaskAssignment)(lambda _: None)
+    worker.otherwise(lambda _: None)
+    with pytest.raises(telex.InvalidValue):
+        worker.otherwise(lambda _: None)
+
+
+@proves("worker/mistakes")
+@pytest.mark.parametrize("type_", [TaskAssignment, "TASK_ASSIGNMENT"], ids=["class", "name"])
+def test_a_handler_annotated_with_another_message_class_is_refused(type_: Any) -> None:
+    def build(assignment: StatusUpdate) -> None: ...
+
+    def build_late(assignment: "StatusUpdate") -> None: ...
+
+    def build_unknown(assignment: "NoSuchClass") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    for function in (build, build_late):
+        with pytest.raises(TypeError):
+            telex.Worker("w1").handles(type_)(function)
+    telex.Worker("w1").handles(type_)(build_unknown)
+
+
+@proves("worker/mistakes")
+def test_a_worker_without_handlers_does_not_start() -> None:
+    async def scene(team: Team) -> None:
+        with pytest.raises(telex.InvalidValue):
+            await asyncio.wait_for(telex.Worker("w1", role="dev").serve(team.bus), 5)
+
+    play(scene)
+
+
+@proves("worker/mistakes")
+def test_a_type_that_no_dialect_has_is_logged_at_the_start_with_the_nearest(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene(team: Team) -> None:
+        worker = worker_of(lambda _: None)
+        worker.handles("TASK_ASIGNMENT")(lambda _: None)
+        team.worker(worker)
+        await team.settle()
+
+    play(scene)
+    [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "TASK_ASIGNMENT" in warning
+    assert "TASK_ASSIGNMENT" in warning
+
+
+@proves("worker/log")
+@pytest.mark.parametrize("is_set_up", [False, True], ids=["no logging", "logging of the program"])
+def test_run_logs_to_stderr_unless_the_program_has_set_up_logging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_set_up: bool
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.NullHandler()] if is_set_up else [])
+    for name in ("handlers", "propagate", "level"):
+        monkeypatch.setattr(LOG, name, getattr(LOG, name))
+    worker: telex.Worker = worker_of(lambda _: worker.stop())
+    with telex.connect(tmp_path / "telex.db") as bus:
+        bus.join("w1", role="dev")
+        bus.send(task("T1"), sender="lead", role="lead", to="w1")
+    worker.run(tmp_path / "telex.db")
+    assert ("w1 (dev) has started" in capsys.readouterr().err) is not is_set_up

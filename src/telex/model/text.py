@@ -39,6 +39,11 @@ def shown(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def shown_block(text: str) -> str:
+    """`shown` for each line of a text."""
+    return "\n".join(shown(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
 def replace_surrogates(text: str | None) -> str | None:
     """The text with lone surrogates escaped: a refused message may have some, and no store can hold them."""
     if text is None or text.isascii():

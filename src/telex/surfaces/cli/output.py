@@ -16,6 +16,7 @@ from telex.model.finding import Finding, Severity
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import ROOT, join, nearest
 from telex.model.text import shown as shown  # every surface takes it from here
+from telex.model.text import shown_block as shown_block
 
 if TYPE_CHECKING:
     from telex.dialects.schema import Dialect, Tree
@@ -70,11 +71,6 @@ def stderr_has_its_own_reader() -> bool:
     except (OSError, ValueError):  # no files at all
         apart = True
     return apart and not sys.stderr.isatty()
-
-
-def shown_block(text: str) -> str:
-    """`shown` for each line of a text."""
-    return "\n".join(shown(line.replace("\t", "    ")) for line in text.split("\n"))
 
 
 def wrapped(text: str, width: int | None, indent: int = 0) -> list[str]:

@@ -1,15 +1,13 @@
 """`telex worker`: runs the worker of a Python module."""
 
 import importlib
-import logging
 import os
 import sys
 
 import click
 
-from telex.handlers import LOG
-from telex.surfaces.cli.options import command, store_option
-from telex.surfaces.cli.output import shown, shown_block
+from telex.surfaces.cli.options import command, store_option, text_option
+from telex.surfaces.cli.output import shown
 from telex.surfaces.cli.usage import DONE, FAILED, CommandError
 from telex.worker import DRAIN_SECONDS, Worker
 
@@ -20,6 +18,7 @@ ATTRIBUTE = "worker"  # default name in the module
     "worker",
     [
         click.argument("target", metavar="MODULE[:NAME]"),
+        text_option("--as", "NAME", "Agent name; that of the telex.Worker if not given.", "agent"),
         store_option,
         click.option(
             "--drain",
@@ -32,31 +31,17 @@ ATTRIBUTE = "worker"  # default name in the module
         ),
     ],
 )
-def worker_command(target: str, store: str | None, drain_seconds: float) -> int:
+def worker_command(target: str, agent: str | None, store: str | None, drain_seconds: float) -> int:
     """Run a worker: process the messages of an agent with the functions of a Python module.
 
     The module is imported from the working directory. NAME is the variable that holds the telex.Worker; its default is
-    worker. SIGTERM and Ctrl-C let running handlers end.
+    worker. SIGTERM and Ctrl-C let running handlers end. To share the work of a role, start the module several times,
+    each with another --as.
     """
     worker = _worker_in(target)
-    if not logging.getLogger().handlers and not logging.getLogger("telex").handlers:  # by the module, or by -v
-        _print_log()
+    worker.name = agent or worker.name
     worker.run(store, drain_seconds=drain_seconds)
     return DONE
-
-
-class _EscapingFormatter(logging.Formatter):
-    """Text of messages is untrusted: a terminal must not interpret it."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return shown_block(super().format(record))
-
-
-def _print_log() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
-    LOG.handlers, LOG.propagate = [handler], False
-    LOG.setLevel(logging.INFO)
 
 
 def _worker_in(target: str) -> Worker:
