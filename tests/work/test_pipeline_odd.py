@@ -37,7 +37,7 @@ def test_whoever_answers_an_older_dispatch_is_told_which_one_is_open(team: Team,
         story.agents()
         story.turn()
     receipt = team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", reply_to="W.w1.s1.i0")
-    assert "--reply-to W.w1.s1.i1" in receipt.findings[-1].say
+    assert receipt.findings[-1].expected == "one of W.w1.s1.i1"
 
 
 @proves("pipeline/unnamed-result")
@@ -77,6 +77,22 @@ def test_several_works_go_on_at_once(team: Team, crew: Callable[..., Crew]) -> N
     assert len(dispatches(team, "X")) == len(dispatches(team, "Y")) == 14
 
 
+@proves("pipeline/text-result")
+def test_text_in_reply_to_a_dispatch_is_no_result_and_its_sender_is_warned(
+    team: Team, crew: Callable[..., Crew]
+) -> None:
+    story = crew()
+    story.act("architect")
+    story.turn()
+    ends = {"sender": "architect", "to": "orchestrator"}
+    receipt = team.bus.send("The plan is ready.", reply_to="W.plan", **ends)
+    assert [(finding.code, finding.expected) for finding in receipt.findings] == [
+        ("dispatch-not-answered", "plan_result")
+    ]
+    assert team.bus.send("And the triage?", reply_to="W", **ends).findings == (), "it is answered"
+    assert team.bus.send("How far is it?", sender="orchestrator", to="architect", reply_to="W.plan").findings == ()
+
+
 @proves("pipeline/other-messages")
 def test_other_mail_is_handed_on(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew()
@@ -86,7 +102,7 @@ def test_other_mail_is_handed_on(team: Team, crew: Callable[..., Crew]) -> None:
     assert {message.id for message in turn.handed_on} == {note, lost.id}
     assert team.inbox("human") == [f"{note}.handed-on"]
     assert team.inbox("worker") == [f"{lost.id}.handed-on"]
-    assert "--reply-to" in text_of(team, f"{lost.id}.handed-on")
+    assert "reply-to" in text_of(team, f"{lost.id}.handed-on")
     assert team.inbox("orchestrator") == []
 
 

@@ -33,7 +33,7 @@ from telex.dialects.write import write
 from telex.model.finding import Finding
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE
-from telex.model.text import shown
+from telex.model.text import ROOT, shown
 from telex.work.pipeline import (
     BEGINS,
     CHECKS,
@@ -51,6 +51,7 @@ from telex.work.pipeline import (
     dispatch_id,
     dispatched,
     is_work_id,
+    place_called,
     was_sent,
     wave_of,
     word_id,
@@ -406,6 +407,16 @@ def answers_nothing(message: WorkMessage, works: Iterable[Work]) -> tuple[Findin
     why = "it does not say what it answers" if message.reply_to is None else "no dispatch has the id that it names"
     say = f"Send it again with reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
     return (_no_effect(message, say, waited),)
+
+
+def text_answers_nothing(work: Work, reply_to: str) -> tuple[Finding, ...]:
+    """Warning on plain text in reply to a dispatch that waits for a typed result."""
+    found = place_called(work, reply_to)
+    if found is None or reply_to not in _waited_for(work, found[1]):
+        return ()
+    wanted = next(name for name, part in ANSWERS.items() if part == found[1])
+    say = f"Send {wanted} with reply-to {reply_to}: this text is delivered and is no result, so {work.id} still waits."
+    return (Finding("dispatch-not-answered", ROOT, say, "warning", expected=wanted),)
 
 
 def _waited_for(work: Work, part: Part) -> list[str]:
