@@ -84,13 +84,13 @@ def test_text_in_reply_to_a_dispatch_is_no_result_and_its_sender_is_warned(
     story = crew()
     story.act("architect")
     story.turn()
-    ends = {"sender": "architect", "to": "orchestrator"}
-    receipt = team.bus.send("The plan is ready.", reply_to="W.plan", **ends)
+    receipt = team.bus.send("The plan is ready.", sender="architect", to="orchestrator", reply_to="W.plan")
     assert [(finding.code, finding.expected) for finding in receipt.findings] == [
         ("dispatch-not-answered", "plan_result")
     ]
-    assert team.bus.send("And the triage?", reply_to="W", **ends).findings == (), "it is answered"
-    assert team.bus.send("How far is it?", sender="orchestrator", to="architect", reply_to="W.plan").findings == ()
+    late = team.bus.send("And the triage?", sender="architect", to="orchestrator", reply_to="W")
+    own = team.bus.send("How far is it?", sender="orchestrator", to="architect", reply_to="W.plan")
+    assert (late.findings, own.findings) == ((), ())
 
 
 @proves("pipeline/other-messages")
