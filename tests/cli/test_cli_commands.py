@@ -159,6 +159,19 @@ def test_what_is_known_is_filled_in_and_blanks_are_listed(run: Run) -> None:
     assert [line.split()[0] for line in blanks[1:]] == ["$.author_role", "$.payload.status"]
 
 
+@proves("cli/new-addresses")
+def test_sender_and_recipient_are_filled_in_as_the_dialect_has_them(run: Run) -> None:
+    given = ["taskId=T1", "status=COMPLETED", "details=x"]
+    named = run("new", "STATUS_UPDATE", "--as", "dev-1", "--to", "cto", *given)
+    assert (named.code, named.err) == (0, "")
+    assert (named.answer["from"], named.answer["to"]) == ("dev-1", "cto")
+    assert check(named.out.encode()).findings == ()
+    assert run("new", "STATUS_UPDATE", "--to", "cto", "to=cfo").answer["to"] == "cfo", "a field that is given stays"
+    assert run("new", "execution_update", "--as", "dev", "--to", "lead").answer["author_role"] == "dev"
+    signed = run("new", "execution_update", "--as", "dev-1", "--role", "dev").answer
+    assert signed["author_role"] == "dev", "a dialect with roles has no names"
+
+
 def test_nested_fields_are_given_with_dots(run: Run) -> None:
     checks = ["checks.passed=3", "checks.failed=0", "payload.checks.total=3"]
     verdict = run("new", "qa_verdict", *checks).answer["payload"]

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.bus.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
 from tests.bus.test_escalation import FIVE_MINUTES, answered, escalate, matter
 from tests.proofs import proves
@@ -75,6 +77,15 @@ def test_anything_else_is_answered_to_its_sender(team: Team, shell: Shell) -> No
     assert shell("answer", "nobody", "You may.").code == 3
     assert shell("answer", "q1", " ").code == 64
     assert shell("answer", "q1", "You may.", "--as", "telex").code == 2
+
+
+@proves("escalation/cli/answer-text")
+@pytest.mark.parametrize("text", ["42", "true", "[1]"])
+def test_an_answer_that_is_json_too_is_text(team: Team, shell: Shell, text: str) -> None:
+    team.note("How many?", "dev", "lead", id="q1")
+    ran = shell("answer", "q1", text, "--as", "lead")
+    assert (ran.code, ran.err) == (0, "")
+    assert "not-an-object" not in ran.out
 
 
 @proves("escalation/cli/receive")

@@ -1,7 +1,11 @@
 """What does `telex team shutdown` say, and with which code does it leave?"""
 
+import shlex
+from pathlib import Path
+
 import pytest
 
+from telex.surfaces.cli.main import main
 from tests.bus.bus_team import Shell, Team, open_team, shell, team
 from tests.bus.shutdown_kit import PHASE, agrees, asked, joined, reply, request, states
 from tests.proofs import proves
@@ -96,9 +100,23 @@ def test_who_takes_the_request_is_shown_how_to_answer(team: Team, shell: Shell) 
     joined(team, "ada")
     request(team)
     hint = shell("receive", "--as", "ada").err
-    assert "(an ack does not answer it): telex new shutdown_response --role dev request_id=stop-1" in hint
+    assert "(an ack does not answer it): telex new shutdown_response --role dev" in hint
     assert "and send it: telex send --as ada" in hint
     assert shell("ack", "stop-1", "--as", "ada").code == 0
     assert states(team.bus.shut_down(agent="lead", reason=PHASE, wait=False)) == {"ada": "silent"}
     agrees(team, "ada", "stop-1")
     assert shell("receive", "--as", "ada").code == 2  # it has stopped
+
+
+@proves("shutdown/cli/receive-draft")
+def test_the_suggested_draft_is_a_complete_answer(
+    team: Team, shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joined(team, "ada")
+    request(team)
+    hint = shell("receive", "--as", "ada").err
+    [line] = [line for line in hint.splitlines() if "telex new" in line]
+    assert main(shlex.split(line.partition("telex ")[2])) == 0
+    (tmp_path / "bye.json").write_text(capsys.readouterr().out)
+    assert shell("send", "--as", "ada", "--to", "lead", str(tmp_path / "bye.json")).code == 0
+    assert states(team.bus.shut_down(agent="lead", reason=PHASE, wait=False)) == {"ada": "approved"}

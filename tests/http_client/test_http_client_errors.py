@@ -91,6 +91,17 @@ def test_with_a_token_one_acts_under_its_name_and_no_other(hub: Hub) -> None:
         bus.retry("n-1")
 
 
+@proves("http_client/token-bound-exit")
+def test_every_command_under_another_name_than_the_tokens_exits_with_2(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TELEX_STORE", hub.url)
+    monkeypatch.setenv("TELEX_TOKEN", hub.token("ada", "dev"))
+    (tmp_path / "note.txt").write_text(NOTE)
+    sends = ["send", "--to", "dev", str(tmp_path / "note.txt")]
+    assert [main([*words, "--as", "lead"]) for words in (["inbox"], ["receive"], sends)] == [2, 2, 2]
+
+
 @proves("http_client/bad-address")
 @pytest.mark.parametrize("port", ["99999", "0", "x"])
 def test_a_port_that_there_cannot_be_is_said_at_once(port: str) -> None:

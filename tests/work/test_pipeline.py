@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator
@@ -11,7 +13,7 @@ from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.validation.check import check
-from telex.work.signals import pending_dispatches
+from telex.work.signals import pending_dispatches, plan_step, question
 from tests.bus.bus_team import OpenTeam, Team, open_team, team
 from tests.proofs import proves
 from tests.work.pipeline_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of
@@ -306,6 +308,45 @@ def test_a_step_comes_with_its_text_from_the_plan(team: Team, crew: Callable[...
 def test_without_a_readable_plan_a_step_names_its_file(team: Team, crew: Callable[..., Crew]) -> None:
     crew().play()
     assert "Do step 1 of wave 2 of plans/reset.md." in text_of(team, "W.w2.s1.i0")
+
+
+@proves("pipeline/text/step")
+def test_steps_under_headings_without_lists_come_with_their_text(team: Team, crew: Callable[..., Crew]) -> None:
+    plan = "## Wave 1\n\n### Step 1\n\nA table.\n\n### Step 2\n\nA page.\n"
+    story = crew()
+    story.orchestrator = Orchestrator(team.bus.awaitable, read_plan=lambda path: plan)
+    story.play()
+    assert "**Step 2**\n\nA page." in text_of(team, "W.w1.s2.i0")
+
+
+@proves("pipeline/text/step")
+@given(
+    st.lists(st.sampled_from(["## Wave 1", "### Step 1", "- ", "1. ", "```", "\n", " ", "\x85", "a", "1.1"])).map(
+        "".join
+    )
+)
+def test_any_text_of_a_plan_can_be_dispatched(plan: str) -> None:
+    plan_step(plan, 1, 1, 1)
+    question(f"## Questions\n{plan}", 1)
+
+
+@proves("pipeline/several")
+def test_a_pipeline_whose_dispatch_fails_does_not_hold_up_the_others(team: Team, crew: Callable[..., Crew]) -> None:
+    def fails(path: str) -> str:
+        raise ValueError(path)
+
+    story = crew()
+    story.orchestrator = Orchestrator(team.bus.awaitable, read_plan=fails)
+    story.act("architect")
+    story.turn()
+    story.act("architect")
+    story.start("V")
+    story.act("architect")
+    turn = story.turn()
+    assert [dispatch.id for dispatch, _ in turn.failed] == ["W.w1.s1.i0", "W.w1.s2.i0"]
+    assert [dispatch.id for dispatch in turn.sent] == ["V.plan"]
+    story.orchestrator = Orchestrator(team.bus.awaitable)
+    assert [dispatch.id for dispatch in story.turn().sent] == ["W.w1.s1.i0", "W.w1.s2.i0"], "after a restart"
 
 
 @proves("pipeline/text/approval")

@@ -37,7 +37,7 @@ def test_whoever_answers_an_older_dispatch_is_told_which_one_is_open(team: Team,
         story.agents()
         story.turn()
     receipt = team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", reply_to="W.w1.s1.i0")
-    assert "reply-to W.w1.s1.i1" in receipt.findings[-1].say
+    assert receipt.findings[-1].expected == "one of W.w1.s1.i1"
 
 
 @proves("pipeline/unnamed-result")
@@ -75,6 +75,22 @@ def test_several_works_go_on_at_once(team: Team, crew: Callable[..., Crew]) -> N
     states = {id_: work.state for id_, work in run_sync(story.orchestrator.works()).items()}
     assert states == {"W": "blocked", "X": "done", "Y": "done"}
     assert len(dispatches(team, "X")) == len(dispatches(team, "Y")) == 14
+
+
+@proves("pipeline/text-result")
+def test_text_in_reply_to_a_dispatch_is_no_result_and_its_sender_is_warned(
+    team: Team, crew: Callable[..., Crew]
+) -> None:
+    story = crew()
+    story.act("architect")
+    story.turn()
+    receipt = team.bus.send("The plan is ready.", sender="architect", to="orchestrator", reply_to="W.plan")
+    assert [(finding.code, finding.expected) for finding in receipt.findings] == [
+        ("dispatch-not-answered", "plan_result")
+    ]
+    late = team.bus.send("And the triage?", sender="architect", to="orchestrator", reply_to="W")
+    own = team.bus.send("How far is it?", sender="orchestrator", to="architect", reply_to="W.plan")
+    assert (late.findings, own.findings) == ((), ())
 
 
 @proves("pipeline/other-messages")

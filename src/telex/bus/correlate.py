@@ -1,8 +1,8 @@
 """Correlation of a send: the message it replies to, its conversation and the requests it answers; hints for a message
 that answers nothing; and the messages of the bus that follow from it.
 
-Text does not answer a request for shutdown or approval, and a result that belongs to no work does not answer a
-dispatch: the sender gets a warning.
+Text does not answer a request for shutdown or approval, nor a dispatch, and neither does a result that belongs to no
+work: the sender gets a warning.
 """
 
 from collections.abc import Mapping
@@ -102,7 +102,11 @@ def missing_answer_hint(
 ) -> tuple[Finding, ...]:
     """A warning for plain text that goes to an agent which waits for a typed answer of the sender."""
     stops = _shutdown_hint(context, member, checked, inboxes)
-    return stops if stops or reply_to is None else _approval_hint(context, member, checked, reply_to)
+    if stops or reply_to is None:
+        return stops
+    if not context.policy.work or (checked.checked is not None and checked.checked.outcome != "plain"):
+        return ()
+    return _approval_hint(context, member, reply_to) or _dispatch_hint(context, member, reply_to)
 
 
 def _shutdown_hint(context: BusContext, member: Member, checked: CheckedMessage, inboxes: Route) -> tuple[Finding, ...]:
@@ -140,10 +144,8 @@ def _warning(
     return (Finding("shutdown-not-answered", ROOT, say, "warning", expected=json.dumps(begun, ensure_ascii=False)),)
 
 
-def _approval_hint(context: BusContext, member: Member, checked: CheckedMessage, reply_to: str) -> tuple[Finding, ...]:
+def _approval_hint(context: BusContext, member: Member, reply_to: str) -> tuple[Finding, ...]:
     """Text in reply to a request for approval, from an agent that may decide it."""
-    if not context.policy.work or (checked.checked is not None and checked.checked.outcome != "plain"):
-        return ()
     from telex.work.approvals import answerers, answering, topic_of
 
     found = context.team.topic(topic_of(reply_to))
@@ -155,6 +157,16 @@ def _approval_hint(context: BusContext, member: Member, checked: CheckedMessage,
     decides = words[1].name
     say = f"Answer {reply_to} with {decides} (telex approve, telex reject): this text is delivered and decides nothing."
     return (Finding("approval-not-decided", ROOT, say, "warning", decides),)
+
+
+def _dispatch_hint(context: BusContext, member: Member, reply_to: str) -> tuple[Finding, ...]:
+    """Text in reply to a dispatch of a work, from an agent that does not run it."""
+    work = context.team.topic(f"work:{reply_to.partition('.')[0]}")
+    if work is None or work.by == member.name:
+        return ()
+    from telex.work.signals import text_answers_nothing
+
+    return text_answers_nothing(work, reply_to)
 
 
 def answers_no_dispatch(context: BusContext, work_message: WorkMessage) -> tuple[Finding, ...]:

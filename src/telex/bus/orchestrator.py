@@ -13,7 +13,7 @@ from telex.dialects.builtin.signal_md import SIGNAL_MD, TRIAGE_REQUEST
 from telex.dialects.parse.reader import read
 from telex.dialects.schema import TYPE
 from telex.dialects.write import write
-from telex.errors import InvalidValue, LeaseLost, NotFound
+from telex.errors import InvalidValue, LeaseLost, NotFound, TelexError
 from telex.model.limits import LIMITS
 from telex.model.message import StoredMessage
 from telex.model.named_tuple import NamedTuple
@@ -36,6 +36,7 @@ class OrchestratorRound(NamedTuple):
     handed_on: tuple[
         StoredMessage, ...
     ] = ()  # messages that are no result of a work: the sender or a person was notified
+    failed: tuple[tuple[Dispatch, Exception], ...] = ()  # could not be composed; retried after a restart
 
     @property
     def idle(self) -> bool:
@@ -97,12 +98,19 @@ class Orchestrator:
         """Receive results, send the dispatches that are due, then ack. For its own works and those in `also`."""
         leases = await self._bus.receive(self.name, role=self._role, limit=TAKEN_MAX, wait=wait)
         works = await self.works()
-        sent, refused = [], []
+        sent, refused, failed = [], [], []
         for work in works.values():
             if work.by != self.name and work.id not in also:
                 continue
             for dispatch in pending_dispatches(work):
-                receipt = await self._send_once(work, dispatch)
+                try:
+                    receipt = await self._send_once(work, dispatch)
+                except TelexError:
+                    raise
+                except Exception as error:  # one that cannot be composed does not hold up the others
+                    self._settled.add(dispatch.id)
+                    failed.append((dispatch, error))
+                    continue
                 if receipt is not None and receipt.accepted:
                     sent.append(dispatch)
                 elif receipt is not None:
@@ -115,7 +123,7 @@ class Orchestrator:
         for lease in leases:
             with suppress(LeaseLost):  # it is delivered again, and nothing is left to do then
                 await self._bus.ack(lease.token, agent=self.name)
-        return OrchestratorRound(len(leases), tuple(sent), tuple(refused), tuple(handed_on))
+        return OrchestratorRound(len(leases), tuple(sent), tuple(refused), tuple(handed_on), tuple(failed))
 
     async def run(
         self,

@@ -74,9 +74,7 @@ def fill_envelope(plan: EnvelopePlan, tree: Tree, context: SendContext) -> Tree:
         "timestamp": format_timestamp(context.get("now") or 0.0),
         "version": plan.dialect.stated_version,
         "reply_to": context.get("reply_to"),
-        "sender": _sender(plan, context),
-        "recipient": _recipient(plan, context),
-        "everyone": True if context.get("to") == EVERYONE else None,
+        **_addresses(plan, context),
     }
     for what, value in values.items():
         _set_absent(plan, tree, what, value)
@@ -105,6 +103,20 @@ def _correlation(plan: EnvelopePlan, tree: Tree, context: SendContext) -> str | 
 
 
 # --- sender and recipient --------------------------------------------------------------------------------------------
+
+
+def address_fields(plan: EnvelopePlan, context: SendContext) -> Tree:
+    """Values of the address fields by their dotted paths, as far as the context has them."""
+    values = {what: value for what, value in _addresses(plan, context).items() if value and what in plan.places}
+    return {".".join(plan.places[what].path): value for what, value in values.items()}
+
+
+def _addresses(plan: EnvelopePlan, context: SendContext) -> Tree:
+    return {
+        "sender": _sender(plan, context),
+        "recipient": _recipient(plan, context),
+        "everyone": True if context.get("to") == EVERYONE else None,
+    }
 
 
 def _sender(plan: EnvelopePlan, context: SendContext) -> str | None:

@@ -8,6 +8,7 @@ stay pending until their answer arrives, and the sender checks first whether the
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, pairwise
 from typing import Any
 
 from telex.dialects import scalars
@@ -32,7 +33,7 @@ from telex.dialects.write import write
 from telex.model.finding import Finding
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, ONE_OF_ROLE
-from telex.model.text import shown
+from telex.model.text import ROOT, shown
 from telex.work.pipeline import (
     BEGINS,
     CHECKS,
@@ -50,6 +51,7 @@ from telex.work.pipeline import (
     dispatch_id,
     dispatched,
     is_work_id,
+    place_called,
     was_sent,
     wave_of,
     word_id,
@@ -148,7 +150,8 @@ def _typed(
 
 
 TOPIC_CHARACTERS_MAX = 60
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
+HEADINGS_MAX = 2_000  # that are read of one text, which bounds the time of the search
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.{0,300}).*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _REASON = re.compile(r"(?:why|decision|it gates|gates|this gates)\b", re.IGNORECASE)
@@ -210,7 +213,7 @@ def _titled(pattern: str, excerpts: list[Excerpt]) -> Excerpt | None:
 def _excerpts(text: str) -> Iterator[Excerpt]:
     """Every heading with its text, deeper headings included."""
     bare = _FENCE.sub(lambda fence: " " * len(fence[0]), text)
-    headings = list(_HEADING.finditer(bare))
+    headings = list(islice(_HEADING.finditer(bare), HEADINGS_MAX))
     for index, heading in enumerate(headings):
         following = (other.start() for other in headings[index + 1 :] if len(other[1]) <= len(heading[1]))
         yield Excerpt(heading[2].strip(" \t#*_"), text[heading.end() : next(following, len(text))].strip())
@@ -219,8 +222,11 @@ def _excerpts(text: str) -> Iterator[Excerpt]:
 def _items(text: str) -> list[str]:
     """Items of the first list, each with the lines that belong to it."""
     starts = [found.start() for found in _ITEM.finditer(text)]
-    pairs = zip(starts, [*starts[1:], len(text)], strict=True)
-    return [item for start, end in pairs if (item := _ITEM.sub("", text[start:end], count=1).strip())]
+    return [
+        item
+        for start, end in pairwise([*starts, len(text)])
+        if (item := _ITEM.sub("", text[start:end], count=1).strip())
+    ]
 
 
 QUOTED_CHARACTERS_MAX = 20_000  # of one message
@@ -401,6 +407,16 @@ def answers_nothing(message: WorkMessage, works: Iterable[Work]) -> tuple[Findin
     why = "it does not say what it answers" if message.reply_to is None else "no dispatch has the id that it names"
     say = f"Send it again with reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
     return (_no_effect(message, say, waited),)
+
+
+def text_answers_nothing(work: Work, reply_to: str) -> tuple[Finding, ...]:
+    """Warning on plain text in reply to a dispatch that waits for a typed result."""
+    found = place_called(work, reply_to)
+    if found is None or reply_to not in _waited_for(work, found[1]):
+        return ()
+    wanted = next(name for name, part in ANSWERS.items() if part == found[1])
+    say = f"Send {wanted} with reply-to {reply_to}: this text is delivered and is no result, so {work.id} still waits."
+    return (Finding("dispatch-not-answered", ROOT, say, "warning", expected=wanted),)
 
 
 def _waited_for(work: Work, part: Part) -> list[str]:

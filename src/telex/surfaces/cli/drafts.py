@@ -11,6 +11,7 @@ import click
 from telex.dialects.scalars import format_timestamp
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
 from telex.dialects.write import draft, field_named, is_blank, value_from_text
+from telex.messages.envelope import address_fields, plan_of
 from telex.model.finding import Finding, refusals
 from telex.surfaces.cli.check import answer_of, role_of, sized, team_policy, with_dialects
 from telex.surfaces.cli.files import STDIN, files_in, pieces
@@ -24,6 +25,7 @@ from telex.surfaces.cli.options import (
     receiver_option,
     role_option,
     team_dialect_option,
+    text_option,
 )
 from telex.surfaces.cli.output import (
     Screen,
@@ -108,18 +110,30 @@ def _print_fixed(checked: CheckResult) -> None:
         click.argument("type_name", metavar="TYPE", shell_complete=COMPLETERS["types"]),
         click.argument("given", metavar="[FIELD=VALUE]...", nargs=-1),
         dialect_option,
+        text_option("--as", "NAME", "Sender; its name or its role is filled in.", "agent", "agents"),
         role_option,
+        text_option("--to", "ADDRESS", "Recipient; its name or its role is filled in.", complete="agents"),
         json_option,
     ],
 )
-def new_command(type_name: str, given: tuple[str, ...], dialect: str | None, role: str | None, as_json: bool) -> int:
+def new_command(
+    type_name: str,
+    given: tuple[str, ...],
+    dialect: str | None,
+    agent: str | None,
+    role: str | None,
+    to: str | None,
+    as_json: bool,
+) -> int:
     """Draft a message of this type.
 
-    Id, time, version and correlation are filled in. Give the fields you know, nested ones with a dot:
-    checks.passed=3. Lists take commas or JSON.
+    Id, time, version and correlation are filled in, and sender and recipient by --as and --to. Give the fields you
+    know, nested ones with a dot: checks.passed=3. Lists take commas or JSON.
     """
     spoken, type_ = find_type(type_name, dialect)
     values = dict(_value(word, spoken, type_) for word in given)
+    if agent or to:
+        values = address_fields(plan_of(spoken, type_), {"sender": agent or "", "role": role, "to": to}) | values
     tree = _without_blank_names(
         draft(spoken, type_, values, now=format_timestamp(time.time()), new_id=str(uuid.uuid4()), role=role)
     )

@@ -10,7 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "fix": ("telex fix update.json --role dev > fixed.json",),
     "translate": ("telex translate --to build-flow update.json", "telex translate --to plain update.json"),
     "new": (
-        "telex new STATUS_UPDATE taskId=T1 status=COMPLETED > update.json",
+        "telex new STATUS_UPDATE --as dev-1 --to cto taskId=T1 status=COMPLETED details=Done > update.json",
         "telex new approval_request --role dev",
     ),
     "prompt": ("telex prompt --role dev --dialect vbw-typed", "telex prompt --format agents-md >> AGENTS.md"),

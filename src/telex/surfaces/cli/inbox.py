@@ -110,7 +110,9 @@ def inbox_command(agent: str, role: str | None, limit: int, full: bool, store: s
 def _rows(bus: "SyncBus", agent: str, role: str | None, limit: int) -> list[InboxRow]:
     try:
         waiting = bus.inbox(agent, role=role, limit=limit)
-    except NotAMember as error:  # exit code 2 is for refused messages: nothing is sent here
+    except NotAMember as error:
+        if error.code != "sender-unknown":
+            raise
         raise CommandError(f"{error.code}: {shown_block(error.say)}", NOT_FOUND) from error
     return [
         InboxRow(delivery, message, pending_reply(bus, message).answered_by, _rendering(bus, message, agent))

@@ -4,12 +4,14 @@ A message goes to stdout, behind a mark on every line or with --raw as it was se
 or answer it go to stderr. A lease is named by its token, or by the id of its message.
 """
 
+import json
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
+from telex.dialects.schema import get_path
 from telex.errors import OutcomeUnknown, Refused, RequestTimedOut
 from telex.model.message import LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
@@ -34,7 +36,7 @@ from telex.surfaces.cli.options import (
     seconds_option,
     text_option,
 )
-from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, typed, wrapped
+from telex.surfaces.cli.output import Screen, blanks_in, print_json, shell_word, shown, typed, wrapped
 from telex.surfaces.cli.render import (
     clock_time,
     content_facts,
@@ -275,7 +277,7 @@ def pending_reply(bus: "SyncBus", message: StoredMessage, agent: str | None = No
         return PendingReply()
     work_message = _work_message(history)
     if work_message is not None and work_message.action == "stop" and agent is not None:
-        return PendingReply(draft_command=_draft_command(bus, work_message, agent))
+        return PendingReply(draft_command=_draft_command(bus, message, work_message, agent))
     if history.answer_by is None:
         answered = [event.agent for event in history.events if event.kind == "answered"]
         return PendingReply(answered_by=answered[-1] if answered else None)
@@ -324,9 +326,24 @@ def _role_of(bus: "SyncBus", agent: str) -> str:
     return next((presence.member.role for presence in bus.roster() if presence.member.name == normalised(agent)), "")
 
 
-def _draft_command(bus: "SyncBus", work_message: "WorkMessage", agent: str) -> tuple[str, ...]:
-    answer = work_message.dialect.types[work_message.type.reply or ""]
+def _draft_command(bus: "SyncBus", message: StoredMessage, work_message: "WorkMessage", agent: str) -> tuple[str, ...]:
+    """The command that drafts an agreement, with every value that `telex new` cannot fill in."""
+    from telex.dialects.write import draft
+    from telex.work.reducer import HeaderFields
+    from telex.work.shutdown import agreement
+    from telex.work.view import parse_tree
+
+    dialect, answer = work_message.dialect, work_message.dialect.types[work_message.type.reply or ""]
     role = _role_of(bus, agent)
     signed = role if may_send(role, answer) else answer.senders[0]
-    words = f"{answer.field_map['request']}={work_message.id}"
-    return f"telex new {answer.name}", f"--role {shell_word(signed)}", shell_word(words)
+    raw = agreement(message, signed, {dialect.name: dialect}, HeaderFields("", message.at, agent, message.sender))
+    agreed = parse_tree(raw or b"{}", dialect, answer)
+    blanks = blanks_in(draft(dialect, answer, {}, now="", new_id="", role=signed))
+    paths = [blank.path.removeprefix("$.") for blank in blanks]
+    values = {path: get_path(tuple(path.split(".")))(agreed) for path in paths}
+    words = [_field_word(path.rpartition(".")[2], value) for path, value in values.items() if value is not None]
+    return f"telex new {answer.name}", f"--role {shell_word(signed)}", *words
+
+
+def _field_word(name: str, value: object) -> str:
+    return shell_word(f"{name}={value if isinstance(value, str) else json.dumps(value)}")

@@ -159,6 +159,9 @@ def _print_round(refused: list[str], as_json: bool, turn: "OrchestratorRound") -
         refused.append(dispatch.id)
         head = f"{errors.paint('refused ', 'red')}  {dispatch.id} to {shown(dispatch.to)}"
         errors.line(head, *finding_lines(receipt.findings, errors))
+    for dispatch, error in turn.failed:
+        refused.append(dispatch.id)
+        errors.line(f"{errors.paint('failed ', 'red')}  {dispatch.id}: {type(error).__name__}: {shown(str(error))}")
     sys.stdout.flush()
 
 
