@@ -85,7 +85,8 @@ def test_an_answer_that_is_json_too_is_text(team: Team, shell: Shell, text: str)
     team.note("How many?", "dev", "lead", id="q1")
     ran = shell("answer", "q1", text, "--as", "lead")
     assert (ran.code, ran.err) == (0, "")
-    assert "not-an-object" not in ran.out
+    refused = shell("answer", "q1", text, "--as", "lead", "--to", "nobody-here")
+    assert (refused.code, "not-an-object" in refused.err) == (2, False)
 
 
 @proves("escalation/cli/receive")

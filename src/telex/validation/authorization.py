@@ -135,5 +135,5 @@ def _may_not_receive(role: str, type_: MessageType, path: str, severity: Severit
     wanted = " or ".join(type_.receivers)
     say = f"Send {type_.name} to {wanted}, not to {role}."
     if severity == "warning":
-        say = f"Send {type_.name} to {wanted} next time; {role} gets it all the same."
+        say = f"Send {type_.name} to {wanted} next time: {role} is not one of its recipients."
     return Finding("role-may-not-receive", path, say, severity, expected=wanted, found=role)

@@ -225,9 +225,10 @@ def answer_command(id: str, text: str, who: Speaker, to: str | None, store: str 
         recipient = to or _recipient(bus, history, case, who.agent)
         receipt = bus.send(raw, sender=who.agent, role=who.role, to=recipient, reply_to=id, check=False)
         is_open = case is not None and any(other.id == case.id for other in bus.escalations())
-    if receipt.accepted:  # an answer such as 42 is text, though it is JSON too
-        findings = [finding for finding in receipt.findings if finding.code != "not-an-object"]
-        receipt = receipt._replace(findings=tuple(findings))
+    # An answer such as 42 is text, though it is JSON too.
+    hint = ("not-an-object", "warning")
+    findings = [finding for finding in receipt.findings if (finding.code, finding.severity) != hint]
+    receipt = receipt._replace(findings=tuple(findings))
     print_receipt(receipt, fix="telex fix -", as_json=as_json)
     if receipt.accepted and is_open and case is not None:
         able = "a role that had it, a role above, or a person"
