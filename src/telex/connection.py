@@ -55,6 +55,7 @@ class Connection:
     ) -> None:
         self._where, self._settings, self._clock, self._token = where, settings, clock, token
         self._bus: LocalBus | RemoteBus | None = None
+        self.is_remote: bool = False  # whether the open bus is that of a hub
 
     def __enter__(self) -> "SyncBus":
         from telex.client import SyncBus
@@ -74,16 +75,10 @@ class Connection:
         if self._bus is not None:
             await self._bus.close()
 
-    @property
-    def is_remote(self) -> bool:
-        """Whether the bus, once open, is that of a hub."""
-        from telex.http_client.bus import RemoteBus
-
-        return isinstance(self._bus, RemoteBus)
-
     def _open(self, clock: StoreClock, *, on_loop: bool) -> "LocalBus | RemoteBus":
         settings = load(os.getcwd()) if self._settings is None else self._settings
         url = hub_at(self._where, settings)
+        self.is_remote = url is not None
         if url is None:
             return _open_local(self._where, settings, clock, on_loop=on_loop)
         from telex.http_client.bus import open_remote, token_for

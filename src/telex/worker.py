@@ -45,6 +45,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Worker:
     """An agent whose messages are processed by handlers.
 
+        worker = telex.Worker("w1", role="dev")
+
+
+        @worker.handles(TaskAssignment)
+        async def build(task: TaskAssignment) -> StatusUpdate:
+            return StatusUpdate(task_id=task.payload.task_id, status="COMPLETED", details="done")
+
+
+        worker.run()
+
+    Each process has its own name; several of one role share the messages to `role:dev`. `run` logs to stderr, unless
+    the program has set up logging; the logger is `telex.worker`.
+
     A handler takes the message's body, or the body and a `Context`. Async handlers run on the event loop, others in
     threads. What a handler does decides what happens to the message:
 
