@@ -47,11 +47,9 @@ class Worker:
 
         worker = telex.Worker("w1", role="dev")
 
-
         @worker.handles(TaskAssignment)
         async def build(task: TaskAssignment) -> StatusUpdate:
             return StatusUpdate(task_id=task.payload.task_id, status="COMPLETED", details="done")
-
 
         worker.run()
 

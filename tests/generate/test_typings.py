@@ -15,6 +15,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN, PLAIN, VERSIONS
 from telex.dialects.schema import Dialect, MessageType, OneOf
+from telex.dialects.toml.loader import declare
 from telex.generate.typings import classes_stub, typescript
 from telex.messages import load
 from tests.dialects.user_dialect import OWN
@@ -102,6 +103,9 @@ telex.testing.FakeClok()  # type: ignore[attr-defined]
 @pytest.mark.slow
 def test_a_misspelt_name_is_a_type_error_and_the_examples_of_the_pages_have_none(tmp_path: Path) -> None:
     (tmp_path / "misspelt.py").write_text(MISSPELT, encoding="utf-8")
+    own = declare((ROOT / "docs/examples/release-train.toml").read_text(encoding="utf-8"), "release-train.toml").dialect
+    assert own is not None
+    (tmp_path / "release_train.pyi").write_text(classes_stub(own), encoding="utf-8")
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     for page in pages:
         for number, block in enumerate(re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text(encoding="utf-8"))):
