@@ -18,7 +18,7 @@ for part in ("contract_base", "contract_delivery", "contract_events", "contract_
 ROOT = Path(__file__).parent.parent
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 2**31
 
-for name, examples in {"quick": 15, "test": 60, "long": 20_000}.items():
+for name, examples in {"quick": 15, "test": 40, "long": 20_000}.items():
     settings.register_profile(
         name,
         max_examples=examples,

@@ -19,8 +19,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from telex.agent import Message
@@ -143,14 +143,14 @@ class Worker:
         and handlers have `drain_seconds` to end; messages of those that have not are delivered to another worker. A
         second signal ends the wait. Logs at level INFO to stderr, unless the program has set up logging. A worker that
         cannot start, or whose store is damaged, logs the reason and ends the program with exit code 1."""
-        if not any(logging.getLogger(name).handlers for name in ("", "telex", LOG.name)):
-            _log_to_stderr()
         self.where = self.where if where is None else where
-        try:
-            asyncio.run(self._run_until_signal(drain_seconds))
-        except (StoreError, NotAMember, SettingsError) as error:
-            LOG.error("%s ends: %s", self.name, error)
-            raise SystemExit(1) from None
+        is_set_up = any(logging.getLogger(name).handlers for name in ("", "telex", LOG.name))
+        with nullcontext() if is_set_up else _logging_to_stderr():
+            try:
+                asyncio.run(self._run_until_signal(drain_seconds))
+            except (StoreError, NotAMember, SettingsError) as error:
+                LOG.error("%s ends: %s", self.name, error)
+                raise SystemExit(1) from None
 
     async def serve(
         self, bus: Bus | None = None, *, drain_seconds: float = DRAIN_SECONDS, clock: Clock | None = None
@@ -273,11 +273,19 @@ class _EscapingFormatter(logging.Formatter):
         return shown_block(super().format(record))
 
 
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
+@contextmanager
+def _logging_to_stderr() -> Iterator[None]:
+    handler, propagate, level = logging.StreamHandler(sys.stderr), LOG.propagate, LOG.level
     handler.setFormatter(_EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
-    LOG.handlers, LOG.propagate = [handler], False
+    LOG.addHandler(handler)
+    LOG.propagate = False
     LOG.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+        LOG.propagate = propagate
+        LOG.setLevel(level)
 
 
 def _traced(bus: Bus) -> Bus:

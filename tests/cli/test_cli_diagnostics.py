@@ -124,6 +124,6 @@ def test_as_is_an_agent_in_every_command_and_in_every_text() -> None:
     fast = [import_module(f"telex.surfaces.cli.{name}").OPTIONS for name in FAST]
     assert {option.value for table in fast for option in table if option.name == "--as"} == {"NAME"}
     root = Path(__file__).parents[2]
-    wrong = re.compile(r"telex (?:check|new|fix|translate|trace|schema|prompt)\b[^`|;\n]*--as\b")
+    wrong = re.compile(r"telex (?:check|fix|translate|trace|schema|prompt)\b[^`|;\n]*--as\b")
     for file in (*root.glob("src/telex/**/*.py"), *root.glob("docs/**/*.md"), root / "README.md"):
         assert not wrong.findall(file.read_text(encoding="utf-8")), file

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import telex
-from telex.handlers import LOG
 from telex.messages.build_flow import DocQuery, DocResponse, StatusUpdate, TaskAssignment
 from telex.messages.vbw_handoff import DevProgress
 from telex.model.limits import LIMITS
@@ -782,8 +781,6 @@ def test_run_logs_to_stderr_unless_the_program_has_set_up_logging(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_set_up: bool
 ) -> None:
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.NullHandler()] if is_set_up else [])
-    for name in ("handlers", "propagate", "level"):
-        monkeypatch.setattr(LOG, name, getattr(LOG, name))
     worker: telex.Worker = worker_of(lambda _: worker.stop())
     with telex.connect(tmp_path / "telex.db") as bus:
         bus.join("w1", role="dev")
