@@ -780,7 +780,10 @@ def test_a_type_that_no_dialect_has_is_logged_at_the_start_with_the_nearest(capl
 def test_run_logs_to_stderr_unless_the_program_has_set_up_logging(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_set_up: bool
 ) -> None:
-    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.NullHandler()] if is_set_up else [])
+    for name in ("", "telex", "telex.worker"):
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [])
+    if is_set_up:
+        logging.getLogger().addHandler(logging.NullHandler())
     worker: telex.Worker = worker_of(lambda _: worker.stop())
     with telex.connect(tmp_path / "telex.db") as bus:
         bus.join("w1", role="dev")
