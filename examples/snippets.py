@@ -5,6 +5,7 @@ python snippets.py FOLDER
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,14 @@ def write(folder: Path) -> int:
         for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
         for block in _BLOCK.findall(page.read_text(encoding="utf-8"))
     ]
+    own = "docs/examples/release-train.toml"  # its classes are on the page of own dialects
+    stub = subprocess.run(
+        [sys.executable, "-m", "telex", "schema", "--dialect", own, "--format", "python"],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
+    (folder / "release_train.pyi").write_bytes(stub)
     for number, (page_name, block) in enumerate(blocks, 1):
         (folder / f"{page_name}_{number}.py").write_text(block, encoding="utf-8")
     return len(blocks)
