@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -31,12 +32,13 @@ from tests.proofs import proves
 
 POLICIES = [CheckPolicy(), CheckPolicy(strict=False), CheckPolicy(limits=LIMITS._replace(inbox_max=3))]
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_FAULT = 10, 2, 20
-# Modules of tests that are run again on a store that decides twice: the work rules and what belongs to a message.
+# Modules of tests that are run again on a store that decides twice: what belongs to a message, and the work rules.
 CORE = (
     "bus.test_ledger_bus_requests", "bus.test_ledger_bus_receipts", "work.test_contracts", "bus.test_approvals",
-    "work.test_tasks", "work.test_tasks_work", "bus.test_shutdown", "bus.test_escalation", "work.test_pipeline",
-    "bus.test_bus_edges",
+    "work.test_tasks", "bus.test_bus_edges",
 )  # fmt: skip
+MORE = ("work.test_tasks_work", "bus.test_shutdown", "bus.test_escalation", "work.test_pipeline")
+IS_LONG = os.environ.get("TELEX_PROFILE") == "long"
 
 
 def record(acts: list[Act], store: Store, policy: CheckPolicy) -> str:
@@ -179,5 +181,5 @@ def again(module: str) -> dict[str, Any]:
     return {name: one for name, one in names.items() if type(one).__name__ == "FixtureFunctionDefinition"} | tests
 
 
-for core in CORE:
+for core in (*CORE, *(MORE if IS_LONG else ())):
     vars().update(again(core))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Literal, NamedTuple, get_args
 
-from tests.crash.syscalls import Act, Create, Promise, Rename, Resize, Sync, Unlink, Write
+from tests.crash.syscalls import Act, Create, Promise, Rename, Resize, Sync, Unlink, Write, is_renamed
 
 Cut = Literal["nothing unsynced", "everything", "up to a moment", "pages in any order", "torn pages"]
 CUTS: tuple[Cut, ...] = get_args(Cut)
@@ -122,17 +122,24 @@ class Disk:
             self.kept = covered[-1] if covered else self.kept
             del self.renamings[: len(covered)]
 
+    def sync_all(self) -> None:
+        """What the system does by itself when nothing changes for long enough."""
+        for file in self.files.values():
+            file.sync(self.acts)
+        self.kept, self.renamings = dict(self.files), []
+
     def name(self, act: Create | Rename | Unlink) -> None:
         if isinstance(act, Create):
             self.files[act.name] = File()
         elif isinstance(act, Rename):
-            self.files[act.becomes] = self.files.pop(act.name)
+            for name in [path for path in self.files if is_renamed(path, act.name)]:
+                self.files[act.becomes + name.removeprefix(act.name)] = self.files.pop(name)
         else:
             self.files.pop(act.name, None)
         self.renamings.append((self.acts, dict(self.files)))
 
     def after(self, cut: Cut, random: Random) -> dict[str, bytes]:
-        """The files that the machine finds when the power is back."""
+        """The files that the machine finds when the power is back. The name of a folder ends with a slash."""
         survived = {"nothing unsynced": 0, "everything": len(self.renamings)}
         count = survived.get(cut, random.randint(0, len(self.renamings)))
         names = self.renamings[count - 1][1] if count else self.kept

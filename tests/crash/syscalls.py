@@ -16,18 +16,22 @@ import subprocess
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple
 
 STRACE = shutil.which("strace")
-KNOWN = "openat,write,pwrite64,lseek,ftruncate,fallocate,fsync,fdatasync,unlink,unlinkat,rename,renameat,renameat2,mmap"
+KNOWN = (
+    "openat,write,pwrite64,lseek,ftruncate,fallocate,fsync,fdatasync,unlink,unlinkat,rename,renameat,renameat2,mmap,"
+    "mkdir,mkdirat,rmdir"
+)
 UNKNOWN = (  # they are watched so that none of them goes by unnoticed
     "open,creat,writev,pwritev,pwritev2,truncate,copy_file_range,sendfile,splice,sync_file_range,link,linkat,symlink,symlinkat"
 )
 
 
 class Create(NamedTuple):
-    name: str
+    name: str  # of a folder if it ends with a slash
 
 
 class Write(NamedTuple):
@@ -62,6 +66,11 @@ class Promise(NamedTuple):
 Act = Create | Write | Resize | Sync | Unlink | Rename | Promise
 
 
+def is_renamed(path: str, name: str) -> bool:
+    """Does a path change when this name does? A folder takes with it what lies in it."""
+    return path == name or (name.endswith("/") and path.startswith(name))
+
+
 class UnknownCallError(Exception):
     """The program did something to a file that this simulation cannot follow."""
 
@@ -69,21 +78,30 @@ class UnknownCallError(Exception):
 def record(
     command: Sequence[str], folder: Path, trace: Path, *, slow_syncs: float = 0.0, timeout: float = 120.0
 ) -> list[Act]:
-    """Run the program and tell what it did to the files of the folder, which must be empty.
+    """Run the program and tell what it did to the files of the folder, which must be empty."""
+    assert not any(folder.iterdir()), f"{folder} is not empty"
+    recorded = record_calls(command, trace, slow_syncs=slow_syncs, timeout=timeout)
+    return list(Reader(folder.resolve()).acts(recorded))
+
+
+def record_calls(
+    command: Sequence[str], trace: Path, *, below: Path | None = None, slow_syncs: float = 0.0, timeout: float = 120.0
+) -> "list[Call]":
+    """Run the program and return the calls of all its processes: of those that name a file, only those that name one
+    `below` a folder, by its whole path.
 
     With `slow_syncs` every sync takes so many seconds longer, so that others get in between, however fast the disk is.
     """
     assert STRACE is not None, "strace is not installed"
-    assert not any(folder.iterdir()), f"{folder} is not empty"
     watched = ["-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", "4194304", "-e", "signal=none"]
-    slowed = ["-e", f"inject=fdatasync:delay_enter={slow_syncs * 1e6:.0f}"] if slow_syncs else []
+    slowed = ["-e", f"inject=fsync,fdatasync:delay_enter={slow_syncs * 1e6:.0f}"] if slow_syncs else []
     told = ["-e", f"trace={KNOWN},{UNKNOWN}", "-o", str(trace), "--", *command]
     ran = subprocess.run([STRACE, *watched, *slowed, *told], capture_output=True, timeout=timeout, check=False)
     assert ran.returncode == 0, f"the writer failed: {ran.stderr.decode(errors='replace')}"
     with trace.open(encoding="ascii") as lines:
-        acts = list(Reader(folder.resolve()).acts(calls(lines)))
+        recorded = calls(lines if below is None else lines_about(lines, below))
     trace.unlink()  # it is four times as large as everything that was written
-    return acts
+    return recorded
 
 
 WHOLE = re.compile(r"(?P<call>\w+)\((?P<args>.*)\)\s+= (?P<answer>-?\d+|\?|0x[0-9a-f]+)", re.DOTALL)
@@ -113,6 +131,21 @@ class Call(NamedTuple):
 
 
 EARLY = {"write", "pwrite64", "ftruncate", "fallocate"}  # what they do, and what a promise says, may be there at once
+
+
+def lines_about(lines: Iterable[str], folder: Path) -> Iterator[str]:
+    """The lines that name the folder or write to the standard output, and how such calls ended."""
+    path = "".join(f"\\x{byte:02x}" for byte in os.fsencode(folder.resolve()))
+    begun: set[str] = set()
+    for line in lines:
+        thread = line.partition(" ")[0]
+        if path in line or " write(1<" in line:
+            begun.add(thread)
+            yield line
+        elif thread in begun and " resumed>" in line:
+            yield line
+        else:
+            begun.discard(thread)
 
 
 def calls(lines: Iterable[str]) -> list[Call]:
@@ -151,24 +184,42 @@ class Changes:
 
 
 class Reader:
-    """Makes acts of calls. It keeps what a call alone does not tell: positions, and which files there are."""
+    """Makes acts of calls. It keeps what a call alone does not tell: positions, and which files there are.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = str(folder)
+    `is_one_process`: all threads that use the folder share their descriptors.
+    """
+
+    def __init__(self, folder: Path, *, is_one_process: bool = False) -> None:
+        self.folder, self.is_one_process = str(folder), is_one_process
         self.sizes: dict[str, int] = {}  # of the files there are
         self.positions: dict[tuple[str, str], int] = {}  # of open files that are written without saying where
+        self.synchronous: set[tuple[str, str]] = set()  # open files whose writes are synced when they return
+        self.pending: list[tuple[int, str]] = []  # files to be synced, with the line on which their write returns
         self.changes: defaultdict[str, Changes] = defaultdict(Changes)
         self.count = 0
 
     def acts(self, calls: Iterable[Call]) -> Iterator[Act]:
+        return (act for _, act in self.placed_acts(calls))
+
+    def placed_acts(self, calls: Iterable[Call]) -> Iterator[tuple[int, Act]]:
+        """The acts, each with the line of the trace at which it counts."""
         for call in calls:
+            yield from self.synced_until(call.place)
             for act in self.read(call):
                 if isinstance(act, Write | Resize):
                     self.changes[act.name].add(self.count, call.returned)
                 elif isinstance(act, Create | Rename | Unlink):
                     self.changes["."].add(self.count, call.returned)
                 self.count += 1
-                yield act
+                yield call.place, act
+
+    def synced_until(self, line: int) -> Iterator[tuple[int, Act]]:
+        """The syncs of synchronous writes that have returned before a line."""
+        while self.pending and self.pending[0][0] < line:
+            returned, name = heappop(self.pending)
+            act = Sync(name, self.covered(name, returned))
+            self.count += 1
+            yield returned, act
 
     def covered(self, name: str, began: int) -> int:
         """Up to which act does a sync of this file reach, that began on this line?"""
@@ -181,12 +232,15 @@ class Reader:
         name = os.fsdecode(path)
         if name == self.folder:
             return "."
-        name = name.removeprefix(self.folder + "/")
-        return None if name.startswith("/") or name.endswith("-shm") else name
+        if not name.startswith(self.folder + "/") or name.endswith("-shm"):
+            return None  # elsewhere, or no file at all
+        return name.removeprefix(self.folder + "/")
 
     def read(self, call: Call) -> Iterator[Act]:
-        if call.name in {"unlink", "unlinkat", "rename", "renameat", "renameat2"}:
+        if call.name in {"unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2"}:
             yield from self.renamed(call)
+        elif call.name in {"mkdir", "mkdirat"}:
+            yield from self.made_folder(call)
         elif call.name == "openat":
             yield from self.opened(call)
         elif call.name in {"open", "creat", "truncate", "link", "linkat", "symlink", "symlinkat"}:
@@ -208,12 +262,24 @@ class Reader:
             return
         if names[0] is None or names[-1] is None:
             raise UnknownCallError(f"{call.name} into or out of the folder")
-        size = self.sizes.pop(names[0], 0)
-        if call.name.startswith("unlink"):
-            yield Unlink(names[0])
+        is_folder = f"{names[0]}/" in self.sizes
+        name, becomes = (f"{path}/" if is_folder else path for path in (names[0], names[-1]))
+        if call.name in {"unlink", "unlinkat", "rmdir"}:
+            self.sizes.pop(name, None)
+            yield Unlink(name)
         else:
-            self.sizes[names[-1]] = size
-            yield Rename(names[0], names[-1])
+            for old in [path for path in self.sizes if is_renamed(path, name)]:
+                self.sizes[becomes + old.removeprefix(name)] = self.sizes.pop(old)
+            yield Rename(name, becomes)
+
+    def made_folder(self, call: Call) -> Iterator[Act]:
+        name = self.inside(self.paths(call.args)[0])
+        if name is not None and name != ".":
+            self.sizes[f"{name}/"] = 0
+            yield Create(f"{name}/")
+
+    def descriptor(self, call: Call, number: str) -> tuple[str, str]:
+        return ("" if self.is_one_process else call.thread, number)
 
     def opened(self, call: Call) -> Iterator[Act]:
         name = self.inside(self.paths(call.args)[0])
@@ -225,31 +291,34 @@ class Reader:
         if "O_TRUNC" in call.args:
             self.sizes[name] = 0
             yield Resize(name, 0)
-        descriptor = (call.thread, str(call.answer))
+        descriptor = self.descriptor(call, str(call.answer))
         self.positions.pop(descriptor, None)
+        self.synchronous.discard(descriptor)
         if "O_APPEND" in call.args:
             self.positions[descriptor] = -1  # wherever the file ends
         elif "O_WRONLY" in call.args:
             self.positions[descriptor] = 0
         if "SYNC" in call.args:
-            raise UnknownCallError(f"{name} was opened to be synced with every write")
+            self.synchronous.add(descriptor)
 
     def changed(self, call: Call, number: str, name: str | None) -> Iterator[Act]:
         """What a call did to an open file."""
-        descriptor, args = (call.thread, number), call.args
+        descriptor, args = self.descriptor(call, number), call.args
         if call.name == "write" and number == "1":
             yield from (Promise(line) for line in self.text(call).decode().splitlines())
         elif name is None:
             return
         elif call.name == "write":
             yield self.written(name, self.advanced(descriptor, name, call.answer), self.text(call))
+            self.sync_later(call, descriptor, name)
         elif call.name == "pwrite64":
             yield self.written(name, int(args.rsplit(",", 1)[1]), self.text(call))
+            self.sync_later(call, descriptor, name)
         elif call.name == "lseek":
             if self.positions.get(descriptor, -1) >= 0:
                 self.positions[descriptor] = call.answer
         elif call.name in {"fsync", "fdatasync"}:
-            yield Sync(name, self.covered(name, call.began))
+            yield Sync(name if name in self.sizes else ".", self.covered(name, call.began))
         elif call.name == "ftruncate":
             yield self.resized(name, int(args.rsplit(",", 1)[1]))
         elif call.name == "fallocate":
@@ -261,10 +330,12 @@ class Reader:
         elif call.name != "mmap" or ("MAP_SHARED" in args and "PROT_WRITE" in args):
             raise UnknownCallError(f"{call.name} on {name}")
 
+    def sync_later(self, call: Call, descriptor: tuple[str, str], name: str) -> None:
+        if descriptor in self.synchronous:
+            heappush(self.pending, (call.returned, name))
+
     def text(self, call: Call) -> bytes:
-        match = TEXT.search(call.args)
-        assert match is not None, call.args[:200]
-        return plain(match[1])[: call.answer]
+        return plain(call.args.split('"', 2)[1])[: call.answer]  # every byte in it is escaped
 
     def advanced(self, descriptor: tuple[str, str], name: str, length: int) -> int:
         """Where a write without an offset goes."""

@@ -1,4 +1,4 @@
-"""Kill -9 of senders and readers: a hundred kills here, two thousand in `make torture`."""
+"""Kill -9 of senders and readers: forty kills here, two thousand in `make torture`."""
 
 import pytest
 
@@ -9,11 +9,11 @@ pytestmark = pytest.mark.slow
 MODULE, SEED = "tests.crash.kills", 20_262
 
 
-def test_a_hundred_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> None:
-    verdict = tortured(MODULE, 100, SEED)
+def test_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> None:
+    verdict = tortured(MODULE, 40, SEED)
     assert [verdict[name] for name in ("lost", "acked_twice", "late", "undone", "answered_wrongly")] == [[]] * 5
     assert verdict["integrity"] == "ok"
-    assert verdict["acked"] >= ACKS_PER_KILL_MIN * verdict["kills"] == ACKS_PER_KILL_MIN * 100
+    assert verdict["acked"] >= ACKS_PER_KILL_MIN * verdict["kills"] == ACKS_PER_KILL_MIN * 40
     assert verdict["leases_lost"], "no ack came late, so none was refused"
     assert verdict["duplicates"], "nothing was in doubt, so nothing was sent twice"
 

@@ -188,7 +188,7 @@ class RecordedWire:
 @proves("messages/remote")
 def test_a_hub_gets_the_same_bytes() -> None:
     wire, clock = RecordedWire(), SteadyClock()
-    bus = SyncBus(RemoteBus.over(RetryTransport(wire, clock, "http://hub"), clock, STRICT))
+    bus = SyncBus(RemoteBus.over(RetryTransport([wire], clock, "http://hub"), clock, STRICT))
     update = ExecutionUpdate(**UPDATE, **VBW)
     bus.send(update, sender="w1", role="docs", to="lead", id="m-1", correlation="c-1")
     with pytest.raises(RequestTimedOut):

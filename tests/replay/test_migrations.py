@@ -169,6 +169,7 @@ def test_who_has_it_open_while_a_later_program_brings_it_up_to_date_writes_no_mo
 
 
 UNDONE = """
+DROP TABLE local_marks; DROP TABLE replica;
 DROP INDEX asks_id; DROP INDEX asks_correlation;
 ALTER TABLE asks DROP COLUMN id; ALTER TABLE asks DROP COLUMN correlation; ALTER TABLE asks DROP COLUMN type;
 PRAGMA user_version = 2;

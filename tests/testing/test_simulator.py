@@ -8,9 +8,9 @@ from telex.model.message import KINDS
 from telex.testing.faulty_stores import BUGS
 from telex.testing.simulator import SimulationRun, main, run
 
-SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 50, 15, 40
+SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 50, 15, 40  # `make torture` plays 22,000
 # Kinds of events that nobody in a simulated team causes.
-NOT_SIMULATED = {"imported", "returned", "returned-to-sender", "stopped", "forced", "dissolved"}
+NOT_SIMULATED = {"imported", "returned", "returned-to-sender", "stopped", "forced", "dissolved", "alerted"}
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",
@@ -39,7 +39,7 @@ def failures(runs: list[SimulationRun]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 4 * SEEDS_ON_MEMORY, SEEDS_ON_MEMORY))
+@pytest.mark.parametrize("first", range(0, 2 * SEEDS_ON_MEMORY, SEEDS_ON_MEMORY))
 def test_teams_lose_nothing_are_told_nothing_false_and_see_every_kind_of_event(first: int) -> None:
     runs = [run(seed) for seed in range(first, first + SEEDS_ON_MEMORY)]
     assert failures(runs) == ""
@@ -50,9 +50,8 @@ def test_teams_lose_nothing_are_told_nothing_false_and_see_every_kind_of_event(f
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0, SEEDS_ON_SQLITE])
-def test_teams_of_two_processes_on_one_file_lose_nothing(first: int) -> None:
-    assert failures([run(seed, "sqlite") for seed in range(first, first + SEEDS_ON_SQLITE)]) == ""
+def test_teams_of_two_processes_on_one_file_lose_nothing() -> None:
+    assert failures([run(seed, "sqlite") for seed in range(SEEDS_ON_SQLITE)]) == ""
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])

@@ -14,6 +14,7 @@ from telex.bus.send import Sender, accepted
 from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
+from telex.model.text import ROOT
 from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
 from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from telex.bus import approve, escalate, guard, maintenance, notify, queries, receive, render, shutdown, stall, wake
     from telex.model.contracts import PathVerdict
     from telex.model.work import Escalation, ShutdownReport, Stall
+    from telex.ports.replica import Replica
     from telex.work import reducer
 else:
     _VERBS = "approve escalate guard maintenance notify queries receive render shutdown stall wake"
@@ -59,6 +61,8 @@ class LocalBus:
         self._sender = Sender(self._context)
         self._make_notifier = waiting
         self._started_notifier: notify.Notifier | None = None
+        self.replica: Replica | None = None  # of a store that several hubs share
+        self.weaker_durability: str | None = None  # of the store, for receipts: a stored message may be lost
 
     @property
     def store(self) -> Store:
@@ -77,8 +81,8 @@ class LocalBus:
             self._started_notifier = (self._make_notifier or notify.Notifier)(self._context)
         return self._started_notifier
 
-    def _nudge(self) -> None:
-        """This process has written: its own readers need not wait for the next poll."""
+    def nudge(self) -> None:
+        """Something was written: readers need not wait for the next poll."""
         if self._started_notifier is not None:
             self._started_notifier.nudge()
 
@@ -110,7 +114,11 @@ class LocalBus:
 
     async def _send(self, request: SendRequest, check: bool = True) -> Receipt:
         receipt = await self._sender.send(request)
-        self._nudge()
+        self.nudge()
+        if self.weaker_durability is not None and receipt.accepted:
+            say = f"Stored on a log with {self.weaker_durability}: it may be lost with one machine."
+            note = Finding("weaker-durability", ROOT, say, "note")
+            receipt = receipt._replace(findings=(*receipt.findings, note))
         return accepted(receipt) if check else receipt
 
     async def receive(
@@ -135,7 +143,7 @@ class LocalBus:
     ) -> Delivery:
         failure = receive.Failure(reason, delay, final, counted)
         delivery = await receive.nack(self._context, token, agent, failure)
-        self._nudge()
+        self.nudge()
         return delivery
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
@@ -265,7 +273,7 @@ class LocalBus:
 
     async def leave(self, name: str) -> int:
         withdrawn = await maintenance.leave(self._context, name)
-        self._nudge()
+        self.nudge()
         return withdrawn
 
     async def wake(
@@ -295,7 +303,7 @@ class LocalBus:
         report = await shutdown.shut_down(
             self._context, self._notifier, agent, reason, deadline=deadline, team=team, force=force, wait=wait
         )
-        self._nudge()
+        self.nudge()
         return report
 
     # --- dead letters, import, maintenance ---------------------------------------------------------------------------
@@ -306,7 +314,7 @@ class LocalBus:
 
     async def retry(self, id: str, *, agent: str = HUMAN) -> int:
         retried = await maintenance.retry(self._context, id, agent)
-        self._nudge()
+        self.nudge()
         return retried
 
     async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:

@@ -47,6 +47,7 @@ KINDS: dict[str, str] = {
     "wake-delivered": "the wake was delivered to the agent's session",
     "wake-seen": "the agent looked into its inbox after the wake",
     "wake-withdrawn": "the messages of a wake were read before its delivery, or the agent did not react to it in time",
+    "alerted": "a hub has notified, or tries to notify, a person outside the page of what waits for one",
     "joined": "an agent joined the team",
     "left": "an agent left the team",
     "stopped": "an agent agreed to shut down: it sends and receives no more messages",
@@ -56,6 +57,7 @@ KINDS: dict[str, str] = {
 COMING_AND_GOING = ("joined", "left", "stopped", "forced")  # kinds that change a membership
 BRINGING = ("accepted", "refused", "imported")  # kinds that store a message; their number is the message's
 WAKING = ("wake-due", "wake-delivered", "wake-seen", "wake-withdrawn")  # kinds that change a wake; inbox: the agent
+ALERTED = "alerted"  # detail: target, batch and stage of a notification
 ELSEWHERE = ("imported", "refused")  # kinds whose time may be that of another log
 
 

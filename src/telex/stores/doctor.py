@@ -11,7 +11,7 @@ import apsw
 
 from telex.dialects.registry import VERSIONS
 from telex.errors import StoreError
-from telex.model.message import Event, StoredMessage
+from telex.model.message import ALERTED, Event, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.model.text import digest_of
 from telex.stores.disk import refuse_links
@@ -63,6 +63,16 @@ class ReadOnlyConnection:
 
     def close(self) -> None:
         self._connection.close(True)
+
+
+def alert_events(path: str) -> list[Event]:
+    """The events of alerts in a store, in order. Raises StoreError."""
+    file = ReadOnlyConnection(path)
+    try:
+        rows = file.rows("SELECT seq, at, kind, detail FROM events WHERE kind = ? ORDER BY seq", (ALERTED,))
+        return [Event(seq, at, kind, detail=detail) for seq, at, kind, detail in rows]
+    finally:
+        file.close()
 
 
 def examine(path: str, now: float) -> Iterator[DoctorCheck]:

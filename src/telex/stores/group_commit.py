@@ -6,10 +6,19 @@ more than it saves.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from telex.errors import OutcomeUnknown
 from telex.stores.sqlite.transaction import FailedJob, WriteJob
+
+
+class CommitQueue(Protocol):
+    """Jobs that wait for a transaction which they share."""
+
+    def submit(self, job: WriteJob) -> asyncio.Future[Any]: ...
+
+    async def submit_or_undo(self, job: WriteJob, undo: Callable[[Any], WriteJob]) -> Any:
+        """The answer. If the caller is cancelled before it arrives, the job is undone."""
 
 
 class GroupCommit:
@@ -50,7 +59,7 @@ class GroupCommit:
                 return
             answers = [FailedJob(error)] * len(waiting)  # what may have been committed is not run again
         for (_, future), answer in zip(waiting, answers, strict=True):
-            _resolve(future, answer)
+            resolve(future, answer)
 
     def _one_by_one(self, waiting: list[tuple[WriteJob, asyncio.Future[Any]]]) -> None:
         for job, future in waiting:
@@ -58,10 +67,10 @@ class GroupCommit:
                 [answer] = self._run([job])
             except Exception as error:
                 answer = FailedJob(error)
-            _resolve(future, answer)
+            resolve(future, answer)
 
 
-def _resolve(future: asyncio.Future[Any], answer: Any) -> None:
+def resolve(future: asyncio.Future[Any], answer: Any) -> None:
     if future.done():
         return
     if type(answer) is FailedJob:

@@ -108,6 +108,9 @@ class ContractBase:
         self.store = await self.make()
         return self.store
 
+    async def see_others(self, store: Store) -> None:
+        """Wait until the store sees what another one has written. For a store that follows others with a delay."""
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run to its end. For a store that waits: `return asyncio.run(work)`."""
         return run_sync(work)

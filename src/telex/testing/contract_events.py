@@ -354,9 +354,11 @@ class MemberPromises(ContractBase):
         try:
             changes = store.changes()[1]
             await self.keep(other, self.entry("m1", "lead"))
+            await self.see_others(store)
             assert store.changes()[1] != changes
             assert (await store.read(changes_since, 0)).due == (("lead", AT_ONCE),)
             lease = await self.take_one(store, "lead")
+            await self.see_others(other)
             assert await self.take(other, "lead") == []
             assert (await self.settle_one(other, self.ack(lease))).done
             assert not (await self.settle_one(store, self.ack(lease))).done

@@ -560,6 +560,7 @@ class TransactionPromises(ContractBase):
 
         first, second = await store.read(read)
         assert first == second
+        await self.see_others(store)
         assert len((await store.read(self._snapshot))[2]) == 2
 
     def _snapshot(self, reads: Reads) -> tuple[Any, ...]:

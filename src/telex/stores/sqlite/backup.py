@@ -211,6 +211,34 @@ def _new_file(path: str) -> Iterator[str]:
 
 
 @contextmanager
+def exclusive_access(store: str) -> Iterator[None]:
+    """No other process has this store open, and one that opens it waits until the block ends.
+
+    Raises:
+        StoreError: it is no store, or in use.
+    """
+    refuse_links(store + suffix for suffix in SUFFIXES)
+    if not os.path.isfile(store):
+        raise StoreUnavailable(f"no file {store}.")
+    with _explained(store), closing(_opened(store, _READ)) as file:
+        _check_store(file, store, APPLICATION_ID)
+    with _locked(store):
+        _end_log(store)
+        yield
+
+
+def copy_store(store: str, target: str) -> None:
+    """Copy a store to a file that does not exist."""
+    make_file(target)
+    with _explained(store), closing(_opened(store, _READ)) as source, closing(_opened(target, _WRITE)) as copy:
+        _check_store(source, store, APPLICATION_ID)
+        _copy_pages(source, copy)
+        problem = _value(copy, "PRAGMA integrity_check(1)")
+        if problem != "ok":
+            raise StoreDamaged(f"{store} is damaged ({problem}): run telex doctor, and restore it from a backup.")
+
+
+@contextmanager
 def _locked(store: str) -> Iterator[None]:
     """The lock of the store's writers."""
     descriptor = open_file(store + "-lock", os.O_RDWR | os.O_CREAT)

@@ -17,7 +17,7 @@ import apsw
 
 from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreTooNew, StoreUnavailable
 from telex.stores.disk import FileLock, ReserveFile, free_bytes, make_file, open_file, refuse_links, sync_folder
-from telex.stores.sqlite.schema import APPLICATION_ID, BACKUP_ID, MIGRATIONS, VERSION
+from telex.stores.sqlite.schema import APPLICATION_ID, BACKUP_ID, MIGRATIONS, REPLICA_ID, VERSION
 
 
 def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
@@ -61,6 +61,8 @@ OPEN_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_
 
 class SqliteConnection:
     """One connection to one store. It belongs to the thread and the process that opened it."""
+
+    application_id = APPLICATION_ID
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
         folder, name = os.path.split(path)
@@ -127,12 +129,14 @@ class SqliteConnection:
             return self.read_transaction(self._version)  # one snapshot: another process may be creating the store
         application = self.value("PRAGMA application_id")
         version = int(self.value("PRAGMA user_version"))
-        if application == APPLICATION_ID:
+        if application == self.application_id:
             return version
         if version == 0 and application == 0 and not self.value("SELECT count(*) FROM sqlite_schema"):
             return 0
         if application == BACKUP_ID:
             raise StoreUnavailable(f"{self.path} is a backup: telex restore {self.path} makes a store of it.")
+        if application == REPLICA_ID:
+            raise StoreUnavailable(f"{self.path} is a hub's copy of a replicated team: use the address of the hub.")
         raise StoreDamaged(f"{self.path} is a database, but not a Telex store. Nothing was changed.")
 
     def _bring_up_to_date(self) -> None:

@@ -42,7 +42,7 @@ def is_anything_to_do(
 ) -> bool:
     """Checked before anything is written, because a write wakes all waiting readers."""
     last = file.value("SELECT max(seq) FROM messages") or 0
-    if min(_mark(file, "known"), _mark(file, "texts")) < last:
+    if min(_mark(file, "known"), texts_mark(file)) < last:
         return True
     if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
         return True
@@ -79,11 +79,11 @@ def index_events(file: SqliteConnection, limit: int) -> int:
 
 def index_texts(file: SqliteConnection, limit: int) -> int:
     """Add the next messages to the full-text index."""
-    rows = file.rows("SELECT seq, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, "texts"), limit))
+    rows = file.rows("SELECT seq, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (texts_mark(file), limit))
     texts = [(seq, raw.decode("utf-8", "replace")) for seq, raw in rows]
     file.run_many("INSERT INTO texts (rowid, body) VALUES (?, ?)", texts)
     if rows:
-        _set_mark(file, "texts", rows[-1][0])
+        file.run("INSERT OR REPLACE INTO local_marks VALUES ('texts', ?)", (float(rows[-1][0]),))
     return len(rows)
 
 
@@ -145,7 +145,7 @@ def prune(file: SqliteConnection, keep_since: float, now: float, limit: int) -> 
 
 
 def _remove(file: SqliteConnection, seq: int, id_: str, correlation: str | None, bounds: tuple[int, int]) -> None:
-    if seq <= _mark(file, "texts"):
+    if seq <= texts_mark(file):
         file.run("DELETE FROM texts WHERE rowid = ?", (seq,))
     for number in (number_of(id_), number_of(CORRELATION + (correlation or ""))):
         file.run("DELETE FROM known WHERE number = ? AND seq = ?", (number, seq))
@@ -180,6 +180,11 @@ def _older(file: SqliteConnection, mark: str, moment: float, now: float, limit: 
     rows = file.rows(_BEFORE, (_mark(file, mark), limit))
     seen = list(takewhile(lambda row: row[3] < moment or row[3] > now + AHEAD_SECONDS_MAX, rows))
     return [row for row in seen if row[3] < moment], seen[-1][0] if seen else 0
+
+
+def texts_mark(file: SqliteConnection) -> int:
+    """The last message in the full-text index, which every copy of a store fills by itself."""
+    return int(file.value("SELECT value FROM local_marks WHERE name = 'texts'") or 0)
 
 
 def _mark(file: SqliteConnection, name: str) -> int:

@@ -44,11 +44,12 @@ MATCHES_MAX = 100_000
 WALK_MESSAGES, WALK_STEPS = 500, 20  # messages read in one step for a page of conversations, and the steps
 NO_LIMIT = -1
 
-_UNINDEXED = "seq > coalesce((SELECT value FROM marks WHERE name = '{}'), 0)"
+_MARK = "SELECT value FROM marks WHERE name = '{0}' UNION ALL SELECT value FROM local_marks WHERE name = '{0}'"
+UNINDEXED = f"seq > coalesce(({_MARK}), 0)"
 _NUMBERED = f"""SELECT seq FROM recent WHERE number = ?1 UNION SELECT seq FROM known WHERE number = ?1
 UNION SELECT seq FROM messages WHERE seq > ({INDEXED}) AND id = ?2"""
 _THREAD = f"""SELECT seq FROM known WHERE number = ?1
-UNION ALL SELECT seq FROM messages WHERE {_UNINDEXED.format(KNOWN)} AND correlation = ?2"""
+UNION ALL SELECT seq FROM messages WHERE {UNINDEXED.format(KNOWN)} AND correlation = ?2"""
 _MESSAGE = f"SELECT {MESSAGE} FROM messages m WHERE m.seq = ?"
 _MESSAGES = f"SELECT {MESSAGE} FROM json_each(?) n CROSS JOIN messages m ON m.seq = n.value ORDER BY m.seq LIMIT ?"
 _OF_ID = f"SELECT {MESSAGE} FROM ({_NUMBERED}) n CROSS JOIN messages m ON m.seq = n.seq WHERE m.id = ?2"
@@ -56,7 +57,7 @@ _OF_CORRELATION = f"SELECT {MESSAGE} FROM ({_THREAD}) n CROSS JOIN messages m ON
 _SORTED = " ORDER BY m.seq LIMIT ?3"
 _EVENTS = "FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)"
 _OF_MESSAGE = f"""e.seq IN (SELECT :message UNION ALL SELECT seq FROM told WHERE message = :message
-UNION ALL SELECT seq FROM events WHERE seq > :message AND {_UNINDEXED.format(TOLD)} AND message = :message)
+UNION ALL SELECT seq FROM events WHERE seq > :message AND {UNINDEXED.format(TOLD)} AND message = :message)
 AND coalesce(e.message, m.seq) = :message"""
 _OF_TOPIC = "e.seq IN (SELECT seq FROM topics WHERE name = :topic AND seq > :after)"
 # The agent did it, sent the message, or has it in its inbox; the detail lists the inboxes of an address with several.
@@ -239,7 +240,7 @@ class SqliteReads:
         match = " ".join('"' + word.replace('"', '""') + '"' for word in words)
         sql = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid DESC LIMIT ?"
         indexed = [seq for (seq,) in self.file.rows(sql, (match, MATCHES_MAX))]
-        others = self.file.rows(f"SELECT seq, raw FROM messages WHERE {_UNINDEXED.format(TEXTS)}")
+        others = self.file.rows(f"SELECT seq, raw FROM messages WHERE {UNINDEXED.format(TEXTS)}")
         if others:
             from telex.stores.query_match import contains
 
@@ -291,7 +292,7 @@ def last_event(file: SqliteConnection) -> int:
 
 
 def _mark(file: SqliteConnection, name: str) -> int:
-    return int(file.value("SELECT value FROM marks WHERE name = ?", (name,)) or 0)
+    return int(file.value(_MARK.format(name)) or 0)
 
 
 @lru_cache(maxsize=256)

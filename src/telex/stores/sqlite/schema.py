@@ -12,6 +12,19 @@ from telex.model.message import AT_ONCE, STATES, Delivery, Event, LeasedMessage,
 
 APPLICATION_ID = 0x54454C58  # "TELX"
 BACKUP_ID = 0x54454C42  # "TELB", of a backup
+REPLICA_ID = 0x54454C52  # "TELR", of a hub's copy of a replicated team
+REPLICATED = (
+    "events",
+    "messages",
+    "deliveries",
+    "asks",
+    "members",
+    "topics",
+    "recent",
+    "known",
+    "told",
+    "marks",
+)  # tables that are equal in all copies at one position of the log
 DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents
 
 _FIRST = """
@@ -120,7 +133,28 @@ CREATE INDEX asks_id ON asks (id);
 CREATE INDEX asks_correlation ON asks (correlation, type) WHERE correlation IS NOT NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _THE_WORK, _ASKS_BY_NAME)  # the n-th brings a file of version n to version n + 1
+_REPLICA = """
+CREATE TABLE local_marks (     -- marks of what every copy of a store does for itself: they are not replicated
+  name TEXT PRIMARY KEY,
+  value REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO local_marks SELECT name, value FROM marks WHERE name = 'texts';
+DELETE FROM marks WHERE name = 'texts';
+CREATE TABLE replica (         -- of a hub's copy: its place in the log that hubs share, see stores/nats
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  position INTEGER NOT NULL,   -- the last entry of the log that is in this file
+  chain BLOB NOT NULL,         -- hash of the log up to there
+  incarnation TEXT NOT NULL,   -- of the log
+  writer TEXT NOT NULL         -- node whose batch was the last one
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _FIRST,
+    _THE_WORK,
+    _ASKS_BY_NAME,
+    _REPLICA,
+)  # the n-th brings a file of version n to version n + 1
 VERSION = len(MIGRATIONS)
 
 

@@ -16,12 +16,12 @@ from telex.ports.store import Cache, Completed, LeaseRequest, Reads, Transaction
 from telex.stores.disk import make_folder
 from telex.stores.sqlite.caches import InboxQuota, RecentIds
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.reads import NotIndexed, SqliteReads
+from telex.stores.sqlite.reads import TEXTS, UNINDEXED, NotIndexed, SqliteReads
 from telex.stores.sqlite.transaction import FailedJob, SqliteTransaction, WriteJob, returned_lease
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from telex.stores.group_commit import GroupCommit
+    from telex.stores.group_commit import CommitQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,9 +34,9 @@ class SqliteStore:
         self._quota, self._recent_ids = InboxQuota(), RecentIds()
         self.caches: list[Cache] = []
         self._transactions = 0
-        self._group: GroupCommit | None = self._group_commit() if grouped else None
+        self._group: CommitQueue | None = self._group_commit() if grouped else None
 
-    def _group_commit(self) -> "GroupCommit":
+    def _group_commit(self) -> "CommitQueue":
         from telex.stores.group_commit import GroupCommit
 
         return GroupCommit(self._run)
@@ -87,11 +87,7 @@ class SqliteStore:
                 self._forget()
             tx = SqliteTransaction(self._file, self._recent_ids, self._quota, self._forget_caches)
             transactions.append(tx)
-            if ids:
-                tx.prefetch(ids, ahead)
-            answers = [tx.run(job) for job in jobs]
-            tx.commit()
-            return answers
+            return tx.run_all(jobs, ids, ahead)
 
         durable, may_use_reserve = any(job.durable for job in jobs), all(job.may_use_reserve for job in jobs)
         self._transactions += 1
@@ -161,6 +157,7 @@ class SqliteStore:
             return 0
 
         def work(tx: SqliteTransaction) -> int:
+            file = tx.file
             tx.leave_short_tail()  # before ids are removed from the index, or they would be put into it for good
             done = maintenance.index(file, limit) + maintenance.index_texts(file, limit)
             done += maintenance.forget_ids(file, same_since, now, limit)
@@ -170,7 +167,7 @@ class SqliteStore:
             maintenance.next_time(file, now, done, limit)
             return done
 
-        done: int = await self._submit(WriteJob(work, durable=False))
+        done: int = await self._submit(WriteJob(work, durable=False, prunes=True))
         return done
 
     async def _catch_up(self, mark: str) -> None:
@@ -180,10 +177,11 @@ class SqliteStore:
 
         step = {"known": maintenance.index, "texts": maintenance.index_texts, "told": maintenance.index_events}[mark]
         table = "events" if mark == "told" else "messages"
-        behind = f"SELECT 1 FROM {table} WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
+        behind = f"SELECT 1 FROM {table} WHERE {UNINDEXED.format(mark)} LIMIT 1"
         with suppress(StoreFull):
-            while self._file.rows(behind, (mark,)):
-                await self._submit(WriteJob(lambda _: step(self._file, INDEX_STEP), durable=False))
+            while self._file.rows(behind):
+                job = WriteJob(lambda tx: step(tx.file, INDEX_STEP), durable=False, is_local=mark == TEXTS)
+                await self._submit(job)
 
     def changes(self) -> tuple[int, int]:
         return self._transactions, self._file.data_version()

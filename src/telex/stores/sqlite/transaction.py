@@ -66,6 +66,8 @@ class WriteJob(NamedTuple):
     may_use_reserve: bool = False  # may use the space that is reserved for a full disk
     prefetch_id: str | None = None  # message id whose earlier use is looked up for the whole group at once
     is_decision: bool = False  # writes only through the transaction, so that its rows can be dropped when it fails
+    is_local: bool = False  # writes only tables that are not replicated
+    prunes: bool = False  # deletes old rows, which other copies of a replicated store need not compare
 
 
 class FailedJob(NamedTuple):
@@ -99,6 +101,14 @@ class SqliteTransaction(SqliteReads):
         self._caught_up = False
 
     # --- jobs --------------------------------------------------------------------------------------------------------
+
+    def run_all(self, jobs: Sequence[WriteJob], ids: set[str], ahead: PrefetchResult | None = None) -> list[Any]:
+        """Run the jobs, which look up these ids, and write what is left. The answers."""
+        if ids:
+            self.prefetch(ids, ahead)
+        answers = [self.run(job) for job in jobs]
+        self.commit()
+        return answers
 
     def run(self, job: WriteJob) -> Any:
         """The job's answer, or a FailedJob after its rows were dropped.
