@@ -4,13 +4,13 @@ Parts are imported where they are used: each command starts with the imports tha
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from telex.bus import run_sync
 from telex.clock import LoopClock, SteadyClock
-from telex.config import HUBS, MEMORY, SQLITE, Settings, load
+from telex.config import HUBS, MEMORY, NATS, SQLITE, Settings, load
 from telex.errors import StoreUnavailable
 from telex.ports.environment import Evidence, StoreClock
 from telex.ports.store import Store, latest_at
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.http_client.bus import RemoteBus
     from telex.ports.bus import Bus
+    from telex.stores.nats.address import TeamAddress
+    from telex.stores.nats.store import ReplicaOptions
 
 FILE = "telex.db"
 STORE = "TELEX_STORE"  # variable: a path or the address of a hub
@@ -36,7 +38,8 @@ def connect(
     token: str | None = None,
 ) -> "Connection":
     """The bus at an address: `memory:`, a path, `sqlite:path`, `http://…` of a hub, or None for the `.telex/telex.db`
-    of the project. `token` is for a hub; the default is TELEX_TOKEN.
+    of the project. Several hubs that share a store are separated by commas. `token` is for a hub; the default is
+    TELEX_TOKEN.
 
     async with telex.connect() as bus:  # on an event loop; concurrent sends share one commit
         await bus.send(...)
@@ -89,10 +92,14 @@ class Connection:
 
 
 def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_loop: bool) -> "LocalBus":
-    from telex.bus.local import LocalBus
-
     store = open_store(where, settings, grouped=on_loop)
     clock.begin_after(run_sync(store.read(latest_at)))
+    return _local_bus(store, clock, store_path(where, settings), settings, on_loop=on_loop)
+
+
+def _local_bus(store: Store, clock: StoreClock, path: str, settings: Settings, *, on_loop: bool) -> "LocalBus":
+    from telex.bus.local import LocalBus
+
     notifier = None
     if on_loop:
         from telex.bus.notify import SharedNotifier
@@ -106,11 +113,34 @@ def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_
         members=settings.members,
         waiting=notifier,
         work=settings.work(),
-        evidence=evidence_beside(store_path(where, settings), settings, aside=on_loop),
+        evidence=evidence_beside(path, settings, aside=on_loop),
     )
     if on_loop:
         bus.carry(traceparent)
     return bus
+
+
+@asynccontextmanager
+async def open_replicated(
+    address: "TeamAddress", folder: str, settings: Settings, options: "ReplicaOptions"
+) -> "AsyncIterator[LocalBus]":
+    """The bus of a hub that shares its team with other hubs. `folder` has this hub's copy."""
+    from telex.stores.nats.address import secrets_from
+    from telex.stores.nats.durability import describe, is_durable
+    from telex.stores.nats.store import ReplicatedStore
+
+    store = await ReplicatedStore.open_replica(address, folder, secrets_from(os.environ), options)
+    clock = LoopClock(store.now)  # the servers' time, which all hubs share
+    clock.begin_after(await store.read(latest_at))
+    bus = _local_bus(store, clock, store.path, settings, on_loop=True)
+    bus.replica = store
+    if not is_durable(store.replicas, store.synced):
+        bus.weaker_durability = describe(store.replicas, store.synced)
+    store.on_applied = bus.nudge
+    try:
+        yield bus
+    finally:
+        await bus.close()
 
 
 @contextmanager
@@ -149,7 +179,7 @@ def open_store(where: str | None, settings: Settings, *, grouped: bool = False) 
 
 
 def hub_at(where: str | None, settings: Settings) -> str | None:
-    """The address of the hub; None: a store is used."""
+    """The address of the hub, or of several with commas; None: a store is used."""
     where = where or os.environ.get(STORE) or settings.store_path
     return where if where is not None and is_hub(where) else None
 
@@ -177,6 +207,10 @@ def store_path(where: str | None, settings: Settings) -> str:
     if "://" in where:
         if is_hub(where):
             raise StoreUnavailable("this needs the store file: it does not work through a hub.")
+        if where.lower().startswith(NATS):
+            raise StoreUnavailable(
+                "only a hub opens a replicated team: telex serve --store nats://…; use the address of the hub here."
+            )
         raise StoreUnavailable(
             f"unknown store scheme {where.split('://', 1)[0]}: use memory:, sqlite:PATH, http:// or a path."
         )

@@ -43,6 +43,17 @@ def find_settings(folder: str) -> str | None:
     return os.path.join(folder, SETTINGS)
 
 
+def user_folder() -> str:
+    """The user's own settings of Telex, which no project can change."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(config, "telex")
+
+
+def notify_file() -> str:
+    """Where the user's hubs send what waits for a person. It need not exist."""
+    return os.path.join(user_folder(), "notify.toml")
+
+
 def work_tree(folder: str) -> WorkTree | None:
     """The work tree that a folder is in; None: it is in no repository. A submodule is part of the repository around it,
     unless it has settings of its own."""

@@ -3,69 +3,30 @@
 import asyncio
 import gc
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 import telex
 from telex.client import SyncBus
-from telex.clock import SteadyClock
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.http_client.bus import RemoteBus
-from telex.http_client.transport import BlockingTransport, HttpQuery, HttpReply, RetryTransport
-from telex.model.limits import LIMITS, Limits
+from telex.http_client.transport import RetryTransport
 from telex.ports.environment import carrying
 from telex.ports.store import Query
 from telex.telemetry import carried_by
 from telex.validation.check import STRICT
 from tests.bus.bus_team import speech_of
+from tests.http_client.http_client_kit import IMPATIENT, NOTE, Faulty, Process, over, simulated_time
 from tests.proofs import proves
 from tests.surfaces.surfaces_kit import SECONDS_MAX, Hub, hub
 
 __all__ = ["hub"]  # a fixture
 
-TELEX = str(Path(sys.executable).parent / "telex")
-NOTE = "The build is red."
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-class Faulty:
-    """A wire on which some answers are lost after the hub has done what was asked, or before it was asked at all."""
-
-    def __init__(self, url: str, faults: list[str | None]) -> None:
-        self._wire, self.faults, self.asked = BlockingTransport(url, {}), faults, list[HttpQuery]()
-
-    async def ask(self, question: HttpQuery) -> HttpReply:
-        self.asked.append(question)
-        fault = self.faults.pop(0) if self.faults else None
-        if fault == "not there":
-            raise httpx2.ConnectError("refused")
-        if fault == "busy":
-            return HttpReply(429, b'{"code": "too-many", "detail": "Try again."}')
-        reply = await self._wire.ask(question)
-        if fault == "lost":
-            raise httpx2.ReadError("gone")
-        return reply
-
-    def stream(self, *args: Any) -> Any:
-        return self._wire.stream(*args)
-
-    async def close(self) -> None:
-        await self._wire.close()
-
-
-IMPATIENT = LIMITS._replace(hub_connect_seconds=0.0, hub_retry_seconds=0.0)
-
-
-def over(wire: Faulty, limits: Limits = LIMITS) -> SyncBus:
-    clock = SteadyClock(sleep=lambda seconds: None)
-    return SyncBus(RemoteBus.over(RetryTransport(wire, clock, "http://hub", limits), clock, STRICT))
 
 
 # --- again -----------------------------------------------------------------------------------------------------------
@@ -124,11 +85,11 @@ def test_what_may_not_be_done_twice_is_not_asked_twice(hub: Hub) -> None:
 
 @proves("http_client/unreachable")
 def test_a_hub_that_stays_away_is_said_to_be_away(hub: Hub) -> None:
-    bus = over(Faulty(hub.url, ["not there"] * 99), IMPATIENT)
+    bus = over(Faulty(hub.url, ["not there"] * 99), limits=IMPATIENT)
     with pytest.raises(StoreUnavailable) as away:
         bus.send(NOTE, sender="dev", to="lead")
     assert "telex serve" in away.value.say
-    lossy = over(Faulty(hub.url, ["lost"] * 99), IMPATIENT)
+    lossy = over(Faulty(hub.url, ["lost"] * 99), limits=IMPATIENT)
     with pytest.raises(OutcomeUnknown) as unknown:
         lossy.send(NOTE, sender="dev", to="lead")
     bus.close()
@@ -147,7 +108,7 @@ def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
 
     def asked(faults: list[str | None]) -> list[str]:
         caplog.clear()
-        bus = SyncBus(RemoteBus.over(RetryTransport(Faulty(hub.url, faults), clock, hub.url), clock, STRICT))
+        bus = SyncBus(RemoteBus.over(RetryTransport([Faulty(hub.url, faults)], clock, hub.url), clock, STRICT))
         bus.roster()
         bus.close()
         return [record.getMessage() for record in caplog.records if record.name == "telex.http_client"]
@@ -163,7 +124,7 @@ def test_a_dead_hub_fails_in_seconds_and_one_that_has_answered_is_given_a_minute
     hub: Hub, before: list[str | None], seconds: float
 ) -> None:
     moment, clock = simulated_time()
-    line = RetryTransport(Faulty(hub.url, [*before, *["not there"] * 99]), clock, hub.url)
+    line = RetryTransport([Faulty(hub.url, [*before, *["not there"] * 99])], clock, hub.url)
     bus = SyncBus(RemoteBus.over(line, clock, STRICT))
     for _ in before:
         bus.roster()
@@ -181,13 +142,6 @@ def test_how_long_a_hub_is_asked_is_a_setting(tmp_path: Path, monkeypatch: pytes
         bus.roster()
 
 
-def simulated_time() -> tuple[list[float], SteadyClock]:
-    """A clock that only sleeping moves."""
-    moment = [0.0]
-    sleep = lambda seconds: moment.append(moment.pop() + seconds)  # noqa: E731
-    return moment, SteadyClock(lambda: moment[0], lambda: moment[0], sleep)
-
-
 @proves("http_client/long-poll")
 def test_a_long_wait_is_asked_for_in_steps(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.http_client.bus.STEP_SECONDS", 0.05)
@@ -201,32 +155,6 @@ def test_a_long_wait_is_asked_for_in_steps(hub: Hub, monkeypatch: pytest.MonkeyP
 
 
 # --- a hub that restarts ---------------------------------------------------------------------------------------------
-
-
-class Process:
-    """A hub that can be killed, and started again on the same port and store."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self.port = folder, 0
-        self.begin()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def begin(self) -> None:
-        words = [TELEX, "serve", "--port", str(self.port), "--store", "hub.db"]
-        self._process = subprocess.Popen(words, cwd=self._folder, stderr=subprocess.PIPE, text=True)
-        assert self._process.stderr is not None
-        line = self._process.stderr.readline()
-        assert "http://" in line, line
-        self.port = int(line.split("http://127.0.0.1:")[1].split("/")[0])
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait(SECONDS_MAX)
-        assert self._process.stderr is not None
-        self._process.stderr.close()
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(
 
     async def asked() -> None:
         limits = LIMITS._replace(hub_connect_seconds=0.0, hub_retry_seconds=0.0)
-        bus = RemoteBus.over(RetryTransport(wire(hub.url, {}), LoopClock(), hub.url, limits), LoopClock())
+        bus = RemoteBus.over(RetryTransport([wire(hub.url, {})], LoopClock(), hub.url, limits), LoopClock())
         try:
             with pytest.raises(StoreUnavailable):
                 await bus.roster()

@@ -20,15 +20,15 @@ from telex.delivery.validator_cache import ValidatorCache
 from telex.errors import InvalidValue, NotAMember, Refused, StoreError, StoreUnavailable, TelexError
 from telex.http_client.transport import (
     NO_HUB,
-    PAUSE_SECONDS_MAX,
-    PAUSE_SECONDS_MIN,
     AsyncTransport,
+    Attempts,
     BlockingTransport,
     HttpQuery,
     HttpReply,
     RetryTransport,
     Transport,
     is_loopback,
+    position_header,
     whole,
 )
 from telex.model.contracts import PathVerdict
@@ -39,6 +39,7 @@ from telex.model.text import ROOT
 from telex.ports.bus import Bus, Receipt, as_bytes
 from telex.ports.environment import Clock
 from telex.ports.store import EVERYTHING, Query
+from telex.project import user_folder
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, EventRecord, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
@@ -146,7 +147,8 @@ class RemoteBus(Bus):
         return agent if isinstance(agent, str) else None
 
     async def close(self) -> None:
-        await self._line.wire.close()
+        for wire in self._line.wires:
+            await wire.close()
 
     async def _send(self, name: str, raw: bytes, values: dict[str, Any]) -> Any:
         """Send with an id that is generated once, so that a retry after a lost response is deduplicated."""
@@ -324,42 +326,47 @@ def error_in(status: int, body: bytes) -> TelexError:
 # --- address and token ------------------------------------------------------------------------------------------------
 
 
-def token_for(url: str, token: str | None, *, is_named: bool) -> str | None:
-    """The token to send to this hub. `is_named`: by an option, an argument or the environment, not only by telex.toml.
+def hub_addresses(where: str) -> tuple[str, ...]:
+    """The hubs of an address, which are separated by commas: `http://a:4477,http://b:4477`."""
+    return tuple(dict.fromkeys(url.strip().rstrip("/") for url in where.split(",")))
+
+
+def token_for(where: str, token: str | None, *, is_named: bool) -> str | None:
+    """The token to send to these hubs. `is_named`: by an option, an argument or the environment, not only telex.toml.
 
     Raises:
         StoreUnavailable: the token, or a message, would go to a hub that the user has not named, or in plain text.
     """
     token = (token or "").strip()  # a token read from a file ends in a line break
-    parts = urlsplit(url)
-    is_local = is_loopback(parts.hostname or "")
-    if not is_named and (token or not is_local) and url.rstrip("/") not in _remembered_hubs():
-        raise StoreUnavailable(
-            f"telex.toml names the hub {url}, and nothing is sent to a hub that only telex.toml names:"
-            f" set TELEX_STORE={url}, or add the address as a line to {_hubs_file()}."
-        )
-    if token and parts.scheme.lower() == "http" and parts.hostname and not is_local:
-        raise StoreUnavailable(
-            f"no token is sent over plain http to {parts.hostname}: use https://, or a tunnel to 127.0.0.1."
-        )
+    for url in hub_addresses(where):
+        parts = urlsplit(url)
+        is_local = is_loopback(parts.hostname or "")
+        if not is_named and (token or not is_local) and url not in _remembered_hubs():
+            raise StoreUnavailable(
+                f"telex.toml names the hub {url}, and nothing is sent to a hub that only telex.toml names:"
+                f" set TELEX_STORE={where}, or add the address as a line to {_hubs_file()}."
+            )
+        if token and parts.scheme.lower() == "http" and parts.hostname and not is_local:
+            raise StoreUnavailable(
+                f"no token is sent over plain http to {parts.hostname}: use https://, or a tunnel to 127.0.0.1."
+            )
     return token or None
 
 
 def _hubs_file() -> str:
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(config, "telex", "hubs")
+    return os.path.join(user_folder(), "hubs")
 
 
 def _remembered_hubs() -> set[str]:
     """Addresses that the user trusts in every project, one on a line."""
     try:
         with open(_hubs_file(), encoding="utf-8", errors="replace") as file:
-            return {line.strip().rstrip("/") for line in file}
+            return {url for line in file for url in hub_addresses(line)}
     except OSError:
         return set()
 
 
-def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *, on_loop: bool) -> RemoteBus:
+def open_remote(where: str, token: str | None, clock: Clock, desk: CheckPolicy, *, on_loop: bool) -> RemoteBus:
     """Nothing is sent yet: the first call connects.
 
     Raises:
@@ -371,41 +378,59 @@ def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *,
             raise StoreUnavailable("invalid token: it contains whitespace or non-ASCII characters; copy it again.")
         headers["authorization"] = f"Bearer {token}"
     kind, limits = AsyncTransport if on_loop else BlockingTransport, desk.limits
-    wire: Transport = kind(url, headers, limits.hub_connect_seconds)
-    return RemoteBus.over(RetryTransport(wire, clock, url, limits), clock, desk)
+    urls = hub_addresses(where)
+    wires: list[Transport] = [kind(url, headers, limits.hub_connect_seconds / len(urls)) for url in urls]
+    return RemoteBus.over(RetryTransport(wires, clock, where, limits), clock, desk)
 
 
 async def followed(
     line: RetryTransport, request: HttpQuery, after: int, wait: float | None
 ) -> AsyncGenerator[tuple[Event, StoredMessage | None], None]:
-    """Events after that one, for ever, or until none has come for `wait` seconds. A broken connection is resumed."""
+    """Events after that one, for ever, or until none has come for `wait` seconds. A broken connection is resumed, at
+    the next hub if there are several."""
     import httpx2
 
-    last, answered, pause = line.clock.now(), line.clock.now(), PAUSE_SECONDS_MIN
+    last, attempts = line.clock.now(), Attempts(line)
     while True:
         left = SILENCE_SECONDS if wait is None else min(SILENCE_SECONDS, last + wait - line.clock.now())
         if left <= 0:
             return
+        headers = STREAM | {"last-event-id": str(after)} | position_header(line.position)
         try:
-            async with line.wire.stream(request, STREAM | {"last-event-id": str(after)}, left) as (status, chunks):
-                line.answered = True
-                if status != OK:
-                    raise error_in(status, await whole(chunks))
-                async with aclosing(_frames(chunks)) as frames:
-                    async for record in frames:
-                        answered, pause = line.clock.now(), PAUSE_SECONDS_MIN
-                        if record is not None:
-                            last, after = answered, record.event.seq
-                            yield record.event, record.message
-                        elif wait is not None and left - (last + wait - answered) > LATE_SECONDS:
-                            break  # asked again with the little time that is left
+            async with (
+                attempts.wire.stream(request, headers, left) as (status, chunks),
+                aclosing(_records(line, attempts, status, chunks)) as records,
+            ):
+                async for record in records:
+                    if record is not None:
+                        last, after = line.clock.now(), record.event.seq
+                        yield record.event, record.message
+                    elif wait is not None and left - (last + wait - line.clock.now()) > LATE_SECONDS:
+                        break  # asked again with the little time that is left
         except httpx2.ReadTimeout:
+            attempts.fail()
             continue
         except httpx2.TransportError as error:
-            if line.clock.now() - answered > line.patience:
+            if not attempts.fail():
                 raise line.away() from error
-        await line.clock.sleep(pause)
-        pause = min(pause * 2, PAUSE_SECONDS_MAX)
+        await attempts.pause()
+
+
+async def _records(
+    line: RetryTransport, attempts: Attempts, status: int, chunks: AsyncIterator[bytes]
+) -> AsyncGenerator[EventRecord | None, None]:
+    """Events and keep-alives of one response; none if it is to be requested again."""
+    line.answered = True
+    if status != OK:
+        reply = HttpReply(status, await whole(chunks))
+        if not (line.is_retried(reply) and attempts.fail()):
+            raise error_in(status, reply.body)
+        return
+    attempts.succeed()
+    async with aclosing(_frames(chunks)) as frames:
+        async for record in frames:
+            attempts.begin()
+            yield record
 
 
 async def _frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[EventRecord | None, None]:

@@ -1,21 +1,26 @@
 """HTTP transport with retries, on an event loop or blocking.
 
 An idempotent request is retried until it is answered or times out, so a restart of the hub goes unnoticed. Others are
-retried only if they cannot have arrived.
+retried only if they cannot have arrived. Where several hubs share a store, the next hub gets the retry.
 """
 
 import logging
+import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from telex.model.limits import LIMITS, Limits
 from telex.model.named_tuple import NamedTuple
 from telex.ports.environment import TRACEPARENT, Clock, traceparent
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 try:
     import httpx2
@@ -29,8 +34,12 @@ ANSWER_SECONDS = 30.0  # read timeout, beyond the time that the hub was asked to
 WHOLE_SECONDS = 120.0  # total timeout of a response, beyond the same: a server may send a byte now and then
 CHUNKS_AHEAD = 16  # of a stream, buffered
 SHARED_CONNECTIONS = 32  # for all requests that do not wait
-BUSY, GATEWAY = 429, frozenset({502, 504})  # of a busy hub; of a proxy before a dead one
+BUSY, UNAVAILABLE, GATEWAY = 429, 503, frozenset({502, 504})  # of a hub, twice; of a proxy before a dead one
 NOT_READY = b'"not-ready"'
+NOT_DONE = (NOT_READY, b'"store-unavailable"')  # codes of 503: another hub may do it, and this one has not
+MAYBE_DONE = (b'"outcome-unknown"', b'"hub-closing"')  # the same, but this one may have done it
+POSITION = "telex-position"  # header: entry of the log that the client has seen, or that the hub's copy has
+POSITION_DIGITS_MAX = 18
 ANSWER_BYTES_MAX = 256 * 1_048_576  # no response of a hub is larger
 PLAIN = "identity"
 NO_HUB = "which no Telex hub does: is it one?"
@@ -41,6 +50,7 @@ Stream = tuple[int, AsyncIterator[bytes]]  # status and chunks
 class HttpReply(NamedTuple):
     status: int
     body: bytes
+    position: int = 0  # of the hub's copy of a shared log; 0: it has no such copy
 
 
 class HttpQuery(NamedTuple):
@@ -54,12 +64,14 @@ class HttpQuery(NamedTuple):
     wait: float = 0.0  # seconds that the hub is asked to wait
     twice: bool = True  # idempotent: retried even if it may have arrived
     id: str | None = None  # of the message, for OutcomeUnknown
+    position: int = 0  # that the hub's copy must have; 0: any
 
     def options(self, connect_seconds: float) -> dict[str, Any]:
         """Arguments of the client's `stream`."""
         headers = {"content-type": self.kind} if self.body is not None else {}
         if (trace := traceparent()) is not None:
             headers[TRACEPARENT] = trace
+        headers |= position_header(self.position)
         timeout = httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=connect_seconds, pool=None)
         head = {"method": self.method, "url": self.path, "params": self.query, "headers": headers}
         return {**head, "content": self.body, "timeout": timeout}
@@ -104,7 +116,7 @@ class AsyncTransport:
         try:
             async with asyncio.timeout(seconds), client.stream(**request.options(self._connect_seconds)) as response:
                 _must_be_plain(response)
-                return HttpReply(response.status_code, await whole(response.aiter_raw()))
+                return HttpReply(response.status_code, await whole(response.aiter_raw()), _position(response))
         except TimeoutError as error:
             raise httpx2.ReadTimeout(TOO_LONG) from error
 
@@ -164,7 +176,7 @@ class BlockingTransport:
         response_of = self._client.stream(**question.options(self._connect_seconds))
         with self._deadline.within(question.seconds_max()), response_of as response:
             _must_be_plain(response)
-            return HttpReply(response.status_code, await whole(_chunks(response)))
+            return HttpReply(response.status_code, await whole(_chunks(response)), _position(response))
 
     @asynccontextmanager
     async def stream(self, request: HttpQuery, headers: Mapping[str, str], silence: float) -> AsyncIterator[Stream]:
@@ -246,6 +258,16 @@ def _must_be_plain(response: httpx2.Response) -> None:
         raise StoreError(f"the hub sent a compressed response, {NO_HUB}")
 
 
+def position_header(position: int) -> dict[str, str]:
+    return {POSITION: str(position)} if position else {}
+
+
+def _position(response: httpx2.Response) -> int:
+    """0: absent, or no number."""
+    text = response.headers.get(POSITION, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= POSITION_DIGITS_MAX else 0
+
+
 async def whole(chunks: AsyncIterator[bytes]) -> bytes:
     parts, size = [], 0
     async for chunk in chunks:
@@ -268,15 +290,25 @@ def is_loopback(host: str) -> bool:
 
 def _options(url: str, headers: Mapping[str, str], limit: int | None) -> dict[str, Any]:
     parts = urlsplit(url)
-    if not parts.hostname or parts.username or parts.query or parts.fragment or not _has_valid_port(parts):
+    is_http = parts.scheme.lower() in ("http", "https") and bool(parts.hostname)
+    if not is_http or parts.username or parts.query or parts.fragment or not _has_valid_port(parts):
         raise StoreUnavailable("give a hub as http://HOST:PORT; the token goes into TELEX_TOKEN.")
+    trust_env = not is_loopback(parts.hostname or "")  # no proxy to this machine
+    certificates = tuple(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
     return {
         "base_url": url,
         "headers": {**headers, "accept-encoding": PLAIN},
         "limits": httpx2.Limits(max_connections=limit, max_keepalive_connections=limit),
-        "trust_env": not is_loopback(parts.hostname),  # no proxy to this machine
+        "trust_env": trust_env,
+        "verify": _tls_context(trust_env, certificates),
         "follow_redirects": False,  # the token is for this hub only
     }
+
+
+@cache
+def _tls_context(trust_env: bool, certificates: tuple[str | None, ...]) -> "SSLContext":
+    """One for all clients: making it takes 50 ms. `certificates`, read from the environment, are part of the key."""
+    return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def _has_valid_port(parts: SplitResult) -> bool:
@@ -287,11 +319,14 @@ def _has_valid_port(parts: SplitResult) -> bool:
 
 
 class RetryTransport:
-    """Retries of requests. A hub that has answered before gets time to restart."""
+    """Retries of requests at one hub, or in turn at several hubs that share a store. One that has answered before gets
+    time to restart."""
 
-    def __init__(self, wire: Transport, clock: Clock, name: str, limits: Limits = LIMITS) -> None:
-        self.wire, self.clock, self._name, self._limits = wire, clock, name, limits
+    def __init__(self, wires: Sequence[Transport], clock: Clock, name: str, limits: Limits = LIMITS) -> None:
+        self.wires, self.clock, self._name, self._limits = wires, clock, name, limits
         self.answered = False
+        self.current = 0  # index of the hub that new requests go to: the one that answered last
+        self.position = 0  # the highest that a hub has reported: no later request is answered from an older copy
 
     @property
     def patience(self) -> float:
@@ -301,35 +336,47 @@ class RetryTransport:
     async def ask(self, question: HttpQuery) -> HttpReply:
         """
         Raises:
-            StoreUnavailable: the hub could not be reached in time; nothing was done.
+            StoreUnavailable: no hub could be reached in time; nothing was done.
             OutcomeUnknown: it may have been done, and the response was lost.
         """
-        began, pause, arrived, warned = self.clock.now(), PAUSE_SECONDS_MIN, False, False
+        attempts, arrived, warned = Attempts(self), False, False
         while True:
             try:
-                reply = await self.wire.ask(question)
+                reply = await attempts.wire.ask(question._replace(position=self.position))
             except httpx2.TransportError as error:
                 arrived = arrived or not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
                 self.answered = self.answered or (arrived and not isinstance(error, httpx2.TimeoutException))
                 if arrived and not question.twice:
                     raise self._unknown(question) from error
-                if self._left(began) <= 0:
+                if not attempts.fail():
                     raise (self._unknown(question) if arrived and question.id else self.away()) from error
             except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
                 raise StoreUnavailable(f"{self._name} is no hub address: use http://HOST:PORT.") from error
             else:
                 self.answered = self.answered or reply.status not in GATEWAY
-                busy = reply.status == BUSY or (reply.status == 503 and NOT_READY in reply.body)
-                if not (busy or reply.status in GATEWAY) or self._left(began) <= 0:
+                self.position = max(self.position, reply.position)
+                if not self.is_retried(reply, twice=question.twice):
+                    attempts.succeed()
                     return reply
-            if not warned and self.clock.now() - began >= QUIET_SECONDS:
+                if reply.status in GATEWAY and not question.twice:
+                    raise self._unknown(question)
+                arrived = arrived or any(code in reply.body for code in MAYBE_DONE)
+                if not (attempts.stay() if reply.status == BUSY else attempts.fail()):
+                    if arrived and question.id:
+                        raise self._unknown(question)
+                    return reply
+            if not warned and attempts.seconds >= QUIET_SECONDS:
                 LOG.warning("%s does not answer; retrying for up to %g s", self._name, self.patience)
                 warned = True
-            await self.clock.sleep(min(pause, self._left(began)))
-            pause = min(pause * 2, PAUSE_SECONDS_MAX)
+            await attempts.pause()
 
-    def _left(self, began: float) -> float:
-        return began + self.patience - self.clock.now()
+    def is_retried(self, reply: HttpReply, *, twice: bool = True) -> bool:
+        """Whether a response is one of a hub that is busy or away. `twice`: the request may be done twice."""
+        if reply.status == BUSY or reply.status in GATEWAY:
+            return True
+        several = NOT_DONE + MAYBE_DONE if twice else NOT_DONE
+        codes = several if len(self.wires) > 1 else (NOT_READY,)
+        return reply.status == UNAVAILABLE and any(code in reply.body for code in codes)
 
     def away(self) -> StoreError:
         return StoreUnavailable(f"no hub answers at {self._name}: start one there with telex serve, and try again.")
@@ -337,3 +384,53 @@ class RetryTransport:
     def _unknown(self, question: HttpQuery) -> StoreError:
         say = f"{self._name} disconnected before it answered: check the outcome before you try again."
         return OutcomeUnknown(say, question.id)
+
+
+class Attempts:
+    """Attempts of one request or stream: the hub of the next one, and the pause before it."""
+
+    def __init__(self, line: RetryTransport) -> None:
+        self._line, self._hub, self._failures = line, line.current, 0
+        self._has_moved = False
+        self.begin()
+
+    def begin(self) -> None:
+        """The hub answers: its time and its pauses start again."""
+        self._began, self._pause_seconds, self._failures = self._line.clock.now(), PAUSE_SECONDS_MIN, 0
+
+    @property
+    def wire(self) -> Transport:
+        return self._line.wires[self._hub]
+
+    @property
+    def seconds(self) -> float:
+        """Time since the first attempt."""
+        return self._line.clock.now() - self._began
+
+    def succeed(self) -> None:
+        """Other requests go to the hub that has answered this one."""
+        if self._has_moved:
+            self._line.current = self._hub
+
+    def fail(self) -> bool:
+        """Take the next hub. False: each has been tried, and the time is over."""
+        self._failures += 1
+        self._hub, self._has_moved = (self._hub + 1) % len(self._line.wires), True
+        return not self._is_round or self.seconds < self._line.patience
+
+    def stay(self) -> bool:
+        """Ask the same hub again. False: the time is over."""
+        self._failures = 0
+        return self.seconds < self._line.patience
+
+    @property
+    def _is_round(self) -> bool:
+        return self._failures % len(self._line.wires) == 0
+
+    async def pause(self) -> None:
+        """Wait if no hub is left that has not been tried."""
+        if not self._is_round:
+            return
+        left = self._line.patience - self.seconds
+        await self._line.clock.sleep(min(self._pause_seconds, left) if left > 0 else self._pause_seconds)
+        self._pause_seconds = min(self._pause_seconds * 2, PAUSE_SECONDS_MAX)

@@ -80,6 +80,8 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "doctor": CommandInfo("doctor", "Check the store for damage."),
         "backup": CommandInfo("backup", "Back up the store to a file, while it is in use."),
         "restore": CommandInfo("backup", "Make a store again from its backup."),
+        "migrate-store": CommandInfo("replica", "Move a team between a store file and a replicated log."),
+        "upgrade-store": CommandInfo("replica", "Bring the tables of a replicated team to this version."),
         "completion": CommandInfo("help", "Print the completion script for bash, zsh or fish."),
         "help": CommandInfo("help", "Show the help of a command, or the environment variables."),
     },

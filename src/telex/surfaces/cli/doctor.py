@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from telex.surfaces.cli.connection import explained, opened, store_in, store_path, store_there
-from telex.surfaces.cli.options import BUS, command, text_option
+from telex.surfaces.cli.options import BUS, command, flag, grouped, text_option
 from telex.surfaces.cli.output import Screen, did_you_mean, finding_lines, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.render import fields, print_one
+from telex.surfaces.cli.replica import (
+    TeamDoctorOptions,
+    begin_log_again,
+    is_team,
+    monitor_option,
+    replicas_option,
+    team_checks,
+)
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 
 if TYPE_CHECKING:
@@ -25,19 +33,36 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "ye
 @command(
     "doctor",
     [
-        click.argument("client", metavar="[CLIENT]", required=False),
+        click.argument("client", metavar="[CLIENT|TEAM]", required=False),
         text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", "other"),
+        monitor_option,
+        text_option("--data", "FOLDER", "With TEAM: folder of a hub's copy to check."),
+        flag("--compare", "With TEAM: write a checkpoint and compare the copies of all hubs there."),
+        flag("--new-log", "With TEAM: delete the log and begin a new one with the copy in --data."),
+        flag("--yes", "With --new-log: do it."),
+        replicas_option,
         *BUS,
+        grouped(team=TeamDoctorOptions),
     ],
 )
-def doctor_command(client: str | None, other: str | None, store: str | None, as_json: bool) -> int:
+def doctor_command(
+    client: str | None, other: str | None, team: TeamDoctorOptions, store: str | None, as_json: bool
+) -> int:
     """Check the store: the file, the digest of every message, the disk, the clock; list stray stores of the repository.
 
     With CLIENT (claude, codex, gemini, opencode, qwen, copilot, cursor): check how Telex is installed in it, start its
     server, replay its hooks, and show your name and store here.
 
+    With TEAM (nats://HOST:PORT/TEAM): check the servers, the log, the snapshots and the hubs of a replicated team.
+
     Changes nothing. With --merge it copies members, log and waiting messages of a stray store, which can be repeated.
     """
+    if client is not None and is_team(client):
+        if team.new_log:
+            return begin_log_again(client, team, as_json)
+        return _finish(client, team_checks(client, team), as_json)
+    if team.data or team.nats_monitor or team.compare or team.new_log or team.yes:
+        raise CommandError("these options need the address of a replicated team: telex doctor nats://HOST:PORT/TEAM")
     if client is not None:
         return _doctor_client(client, store, as_json)
     if other is not None:
@@ -46,7 +71,7 @@ def doctor_command(client: str | None, other: str | None, store: str | None, as_
 
     with explained():
         path = store_there(store_path(store))
-        checks = [*examine(path, time.time()), *_strays(path)]
+        checks = [*examine(path, time.time()), *_alert_checks(path), *_strays(path)]
     return _finish(path, checks, as_json)
 
 
@@ -102,6 +127,33 @@ def _print_checks(path: str, checks: "list[DoctorCheck]") -> None:
         screen.line(f"  {screen.paint(word, colour)}  {check.name:<{widest}}  {first}")
         for line in others:
             screen.line(" " * (widest + 11) + line)
+
+
+def _alert_checks(path: str) -> "Iterator[DoctorCheck]":
+    """Settings of alerts, and the last error of each target."""
+    from telex.config import seen
+    from telex.config.notify import load_notify
+    from telex.errors import SettingsError, StoreError
+    from telex.stores.doctor import DoctorCheck, alert_events
+
+    try:
+        settings = load_notify()
+        if settings is None:
+            return
+        from telex.surfaces.alerts.state import AlertState
+        from telex.surfaces.alerts.targets import targets_of
+
+        known = AlertState().fold(alert_events(path))
+    except ModuleNotFoundError:  # without the packages of the hub
+        return
+    except (SettingsError, StoreError) as error:
+        yield DoctorCheck("alerts", False, error.say)
+        return
+    for target in targets_of(settings):
+        problem = target.problem() or known.errors.get(target.id)
+        waiting = known.pending(target.id)
+        say = problem or f"{seen(settings.source or '')}; {f'{waiting} not delivered yet' if waiting else 'no failure'}"
+        yield DoctorCheck("alerts", problem is None, f"{target.name}: {say}")
 
 
 def _strays(path: str) -> "Iterator[DoctorCheck]":

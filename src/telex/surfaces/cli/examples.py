@@ -44,6 +44,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "telex trace release-7",
         "telex trace release-7 --format sequence",
         "telex trace release-7 --format svg -o trace.svg",
+        "telex trace release-7 --format html -o release-7.html",
     ),
     "show": ("telex show update-1 --raw", "telex show update-1 --as lead"),
     "log": ("telex log --since 1h --agent dev", "telex log --export log.jsonl"),
@@ -90,9 +91,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "wake": ("telex wake dev",),
     # store and shell
     "where": ("telex where", "telex where --as dev"),
-    "doctor": ("telex doctor", "telex doctor claude"),
+    "doctor": ("telex doctor", "telex doctor claude", "telex doctor nats://n1:4222/build --compare"),
     "backup": ("telex backup telex-backup.db", "telex backup --store /srv/team/telex.db /backup/team.db"),
     "restore": ("telex restore telex-backup.db", "telex restore telex-backup.db --force"),
+    "migrate-store": (
+        "telex migrate-store sqlite:.telex/telex.db nats://n1:4222,n2:4222,n3:4222/build",
+        "telex migrate-store nats://n1:4222/build sqlite:telex.db",
+    ),
+    "upgrade-store": ("telex upgrade-store nats://n1:4222,n2:4222,n3:4222/build",),
     "completion": (
         "echo 'eval \"$(telex completion bash)\"' >> ~/.bashrc",
         "echo 'eval \"$(telex completion zsh)\"' >> ~/.zshrc",
@@ -100,7 +106,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "help": ("telex help send", "telex help environment"),
     # servers
-    "serve": ("telex serve", "telex serve --host 0.0.0.0 --host-name hub.example.org --tokens-only"),
+    "serve": (
+        "telex serve",
+        "telex serve --host 0.0.0.0 --host-name hub.example.org --tokens-only",
+        "telex serve --store nats://n1:4222,n2:4222,n3:4222/build --data /var/lib/telex",
+    ),
     "token": ("telex token create --agent dev --role dev --expires 30d",),
     "token create": ("telex token create --agent dev --role dev --expires 30d", "telex token create --operator"),
     "token list": ("telex token list",),
