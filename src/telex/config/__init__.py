@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FILE_BYTES_MAX = 4 * 1_048_576
 MEMORY, SQLITE = "memory:", "sqlite:"  # of addresses of stores
 HUBS = ("http://", "https://")
+NATS = "nats://"  # of a replicated team, which only hubs open
 
 
 class Settings(NamedTuple):

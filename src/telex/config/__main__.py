@@ -8,6 +8,9 @@ from telex.config.settings import (
     HUB_BOUNDS,
     LIMIT_BOUNDS,
     MEMBER,
+    NOTIFY,
+    NOTIFY_BOUNDS,
+    NOTIFY_LIMITS,
     STATE,
     STORE,
     TASK_STATES,
@@ -15,6 +18,7 @@ from telex.config.settings import (
     Setting,
     ValueBounds,
     example,
+    notify_example,
     number,
 )
 from telex.generate.__main__ import filled
@@ -32,6 +36,9 @@ def parts() -> dict[str, str]:
         "hooks": _settings(HOOKS),
         "limits": _limits(LIMIT_BOUNDS, LIMITS),
         "hub": _limits(HUB_BOUNDS, HUB_LIMITS),
+        "notify": _settings(NOTIFY),
+        "notify-limits": _limits(NOTIFY_BOUNDS, NOTIFY_LIMITS),
+        "notify-example": f"```toml\n{notify_example()}```",
         "task-states": _settings(TASK_STATES),
         "state": _settings(STATE),
         "example": f"```toml\n{example()}```",

@@ -14,7 +14,8 @@ class EnvironmentVariable(NamedTuple):
 VARIABLES: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable(
         "TELEX_STORE",
-        "a path, `memory:`, or the `http://` or `https://` address of a hub",
+        "a path, `memory:`, or the `http://` or `https://` address of a hub; several with commas between them. For "
+        "`telex serve` also `nats://HOST:PORT/TEAM`",
         "`path` of `[store]` in telex.toml, else `.telex/telex.db` of the project",
         "Store to use. The option `--store` and the argument of `telex.connect` go before it.",
     ),
@@ -47,6 +48,19 @@ VARIABLES: tuple[EnvironmentVariable, ...] = (
         "`CLIENT:ID`",
         "the session of the coding tool that started the process",
         "Session of a coding tool that a process belongs to. Hooks and plugins set it.",
+    ),
+    EnvironmentVariable(
+        "TELEX_HUB_KEY",
+        "a key, or the path of a file with one key per line",
+        "none",
+        "Key with which the hubs of a replicated team sign what they write, the same for all of them. The first key "
+        "of a file signs, and the others are accepted too.",
+    ),
+    EnvironmentVariable(
+        "TELEX_NATS_CREDS",
+        "a path",
+        "none",
+        "NATS credentials file of a hub, or a file with `USER:PASSWORD`.",
     ),
     EnvironmentVariable(
         "TELEX_TELEMETRY",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from telex.config import HUBS, MEMORY, SQLITE, Settings, seen, text_of
+from telex.config import HUBS, MEMORY, NATS, SQLITE, Settings, seen, text_of
 from telex.config.settings import (
     DURABILITIES,
     EVIDENCES,
@@ -38,7 +38,7 @@ from telex.errors import SettingsError
 from telex.model.limits import HUB_LIMITS, LIMITS, HubLimits, Limits
 from telex.model.roster import AGENT, AT, EVERYONE, HUMAN, TELEX, Member
 from telex.model.work import ESCALATES_AFTER, TaskState, TaskStateMachine, ends_reached, state_name
-from telex.project import shared_folder
+from telex.project import notify_file, shared_folder
 from telex.validation.authorization import normalised
 
 MEMBERS_MAX = 10_000
@@ -56,6 +56,31 @@ def read(path: str, text: str) -> Settings:
     Raises:
         SettingsError: a line for each error.
     """
+    folder = os.path.dirname(path)
+    sections = read_sections(
+        path,
+        text,
+        {
+            "team": Key(lambda value: _team(value, folder), default={}),
+            "store": Key(lambda value: _store(value, folder), default={}),
+            "hooks": Key(_hooks, default={}),
+            "limits": Key(_limits, default=LIMITS),
+            "hub": Key(_hub),
+            "task_states": Key(_task_states),
+            "notify": Key(_no_notify),
+        },
+    )
+    sections.pop("notify")
+    settings = Settings(source=path)._replace(**sections.pop("team"), **sections.pop("store"), **sections.pop("hooks"))
+    return settings._replace(**sections)
+
+
+def read_sections(path: str, text: str, keys: Mapping[str, Key]) -> dict[str, Any]:
+    """Values of the sections of a settings file.
+
+    Raises:
+        SettingsError: a line for each error.
+    """
     text = text.removeprefix("\ufeff")
     lines, too_deep = scan(text)
     if too_deep is not None:
@@ -64,21 +89,10 @@ def read(path: str, text: str) -> Settings:
     if isinstance(tables, TomlProblem):
         raise SettingsError(show(tables))
     document = TomlDocument(seen(path), lines)
-    folder = os.path.dirname(path)
-    sections = TomlValue(tables, (), document).read(
-        {
-            "team": Key(lambda value: _team(value, folder), default={}),
-            "store": Key(lambda value: _store(value, folder), default={}),
-            "hooks": Key(_hooks, default={}),
-            "limits": Key(_limits, default=LIMITS),
-            "hub": Key(_hub),
-            "task_states": Key(_task_states),
-        }
-    )
+    sections = TomlValue(tables, (), document).read(keys)
     if document.flaws:
         raise SettingsError("\n".join(show(flaw) for flaw in document.in_order()))
-    settings = Settings(source=path)._replace(**sections.pop("team"), **sections.pop("store"), **sections.pop("hooks"))
-    return settings._replace(**sections)
+    return sections
 
 
 # --- the team ---------------------------------------------------------------------------------------------------------
@@ -203,6 +217,9 @@ def _store_path(value: TomlValue, folder: str) -> str | None:
     named = value.line(PATH_CHARACTERS_MAX)
     if not named or named == MEMORY or named.lower().startswith(HUBS):
         return named
+    if named.lower().startswith(NATS):
+        value.flaw("only telex serve --store, or TELEX_STORE, names a replicated team: a hub sends its password there")
+        return None
     project, path = os.path.realpath(folder), _absolute(named, folder)
     if os.path.commonpath([os.path.realpath(path), project]) == project:
         return os.path.join(shared_folder(os.path.dirname(path)), os.path.basename(path))
@@ -217,6 +234,14 @@ def _absolute(path: str, folder: str) -> str:
 def _hooks(value: TomlValue) -> dict[str, Any]:
     hooks = value.read({"guard": Key(one_of(*GUARDS), default=Settings().hooks_guard)})
     return {"hooks_guard": hooks["guard"]}
+
+
+def _no_notify(value: TomlValue) -> None:
+    """A cloned project has a telex.toml too: it must not choose a program or a receiver of the team's texts."""
+    value.flaw(
+        f"a project cannot choose where alerts go: move [notify] to {seen(notify_file())}, or name its file with"
+        " telex serve --notify FILE"
+    )
 
 
 def _limits(value: TomlValue) -> Limits:

@@ -80,8 +80,8 @@ STORE: dict[str, Setting] = {
     "path": Setting(
         "a path",
         "`.telex/telex.db`",
-        "Where messages are stored: a path from this file, inside its folder, or the address of a hub. `--store` and"
-        " `TELEX_STORE` go before it.",
+        "Where messages are stored: a path from this file, inside its folder, or the address of a hub; several hubs"
+        " have commas between them. `--store` and `TELEX_STORE` go before it.",
         '".telex/telex.db"',
     ),
     "durability": Setting(
@@ -99,6 +99,47 @@ HOOKS: dict[str, Setting] = {
         "What a hook of a coding tool does with a write that no contract of the agent allows: deny it, leave the"
         " decision to the person where the tool can ask, or nothing.",
         '"deny"',
+    ),
+}
+NOTIFY_KINDS = ("approval", "escalation", "dead", "stall", "wake")
+NOTIFY: dict[str, Setting] = {
+    "command": Setting(
+        "a list of texts",
+        "none",
+        "Program with its arguments. It is started without a shell and gets the notification as JSON on stdin.",
+        '["notify-send", "Telex needs you"]',
+    ),
+    "webhook": Setting(
+        "an address", "none", "Receiver of CloudEvents, each signed.", '"https://example.org/hooks/telex"'
+    ),
+    "webhook_secret": Setting(
+        "`file:PATH`, `env:NAME`",
+        "needed with `webhook`",
+        "File or environment variable with the secret that signs.",
+        '"file:webhook.key"',
+    ),
+    "ntfy": Setting("an address", "none", "Topic of an ntfy server.", '"https://ntfy.sh/telex-4f1c9a"'),
+    "ntfy_token": Setting("`file:PATH`, `env:NAME`", "none", "Access token for the ntfy server.", '"env:NTFY_TOKEN"'),
+    "slack": Setting(
+        "an address, `file:PATH`, `env:NAME`",
+        "none",
+        "Incoming webhook of Slack, or of a chat that takes the same JSON. The address is the permission to post.",
+        '"file:slack.url"',
+    ),
+    "links": Setting(
+        "`true`, `false`",
+        "`false`",
+        "Whether a notification of a request for approval has a link that answers it, once, without a token.",
+        "true",
+    ),
+    "public_url": Setting(
+        "an address", "address of the hub", "Address of the hub in links.", '"https://hub.example.org"'
+    ),
+    "kinds": Setting(
+        "a list of " + ", ".join(f"`{kind}`" for kind in NOTIFY_KINDS),
+        "all",
+        "What a person is notified of.",
+        '["approval", "escalation"]',
     ),
 }
 TASK_STATES: dict[str, Setting] = {
@@ -169,6 +210,21 @@ LIMIT_BOUNDS: dict[str, ValueBounds] = {
 }
 
 
+class NotifyLimits(NamedTuple):
+    batch_seconds: float = 10.0
+    link_seconds: float = _DAY
+
+
+NOTIFY_LIMITS = NotifyLimits()
+NOTIFY_BOUNDS: dict[str, ValueBounds] = {
+    "batch_seconds": ValueBounds(
+        0, 3_600, "Time that an item waits for others before it is sent. An item answered by then is not sent."
+    ),
+    "link_seconds": ValueBounds(
+        60, _DAY, "Maximum validity of an answer link; the deadline of its request may be earlier."
+    ),
+}
+
 _MANY = 1_000_000
 HUB_BOUNDS: dict[str, ValueBounds] = {
     "head_seconds": ValueBounds(1, 600, "Timeout for the headers of a request."),
@@ -218,6 +274,17 @@ def example() -> str:
         "# [task_states.states.done]\n\n# [task_states.states.stuck]\n",
     ]
     return "\n".join(parts)
+
+
+_NOTIFY_HEAD = """\
+# notify.toml: where a hub of yours sends what waits for a person. It is read from your configuration folder
+# (~/.config/telex) or from the file that telex serve --notify names, never from a project.
+"""
+
+
+def notify_example() -> str:
+    """A notify.toml with every setting described and commented out."""
+    return f"{_NOTIFY_HEAD}\n[notify]\n{_lines(NOTIFY)}{_limit_lines(NOTIFY_BOUNDS, NOTIFY_LIMITS)}"
 
 
 def _lines(settings: Mapping[str, Setting]) -> str:
