@@ -20,7 +20,7 @@ INTERNAL = {"TELEX_COMPLETE"}  # set by a completion script
 
 @proves("cli/environment")
 def test_every_variable_that_the_source_names_is_listed(telex: Telex) -> None:
-    named = {name for path in SOURCE.rglob("*.py") for name in re.findall(r"TELEX_[A-Z]+", path.read_text())}
+    named = {name for path in SOURCE.rglob("*.py") for name in re.findall(r"TELEX_[A-Z_]+\b", path.read_text())}
     listed = {row["name"] for row in telex("help", "environment", "--json").answers}
     assert {name for name in listed if name.startswith("TELEX_")} == named - INTERNAL
 

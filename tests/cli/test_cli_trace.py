@@ -14,11 +14,15 @@ from telex.surfaces.cli.connection import explained
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, USAGE, CommandError
 from telex.trace.diagrams import render_mermaid, render_sequence, render_tree
 from telex.trace.svg import render_svg
+from telex.validation.check import CheckPolicy
+from tests.proofs import proves
 from tests.trace.trace_conversations import request_and_reply
 
 
 class OneConversation:
     """A bus that knows release-7 and nothing else."""
+
+    policy = CheckPolicy()
 
     def trace(self, correlation: str) -> list[MessageHistory]:
         if correlation != "release-7":
@@ -58,6 +62,17 @@ def test_a_picture_goes_to_the_file_and_nothing_to_stdout(tmp_path: Path, capsys
     assert run("release-7", "--format", "svg", "-o", str(file)) == DONE
     assert file.read_text(encoding="utf-8") == render_svg(request_and_reply())
     assert capsys.readouterr().out == ""
+
+
+@proves("page_conversations/file")
+def test_a_conversation_is_written_as_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "release-7.html"
+    assert run("release-7", "--format", "html", "-o", str(file)) == DONE
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "task_request" in text
+    assert "<svg" in text
+    assert "written to" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from tests.clients.hook_kit import (
     filled_store,
     hook,
     hook_process,
+    hook_process_with_deadline,
     payload_of,
     project,
     text_of,
@@ -631,7 +632,7 @@ def test_a_hook_that_waits_for_a_lock_ends_by_itself(project: Project, hook: Hoo
     hook(project, "claude", "SessionStart", BASE)
     project.mail()
     with held(project.sessions):
-        ran = hook_process(project, "claude", "UserPromptSubmit", BASE)
+        ran = hook_process_with_deadline(project, "claude", "UserPromptSubmit", BASE)
     assert ran == (0, "", "")
     assert "no answer within" in project.log()
 

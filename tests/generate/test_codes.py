@@ -49,12 +49,19 @@ RULE_CODES = {
     for rules in (dialect.rules, *(type_.rules for type_ in dialect.types.values()))
     for rule in rules
 }
-# Those with kinds of their own are never raised themselves; NotAMember has the code of the finding it raises, and the
-# findings of Refused are explained.
+
+
+def has_kinds(kind: type[Exception]) -> bool:
+    return any(own.__module__ == errors.__name__ for own in kind.__subclasses__())
+
+
+# Those with kinds of their own in that module are never raised themselves; NotAMember has the code of the finding it
+# raises, and the findings of Refused are explained.
 ERROR_CODES = {
     vars(kind)["code"]
     for kind in vars(errors).values()
-    if isinstance(kind, type) and "code" in vars(kind) and not kind.__subclasses__() and kind is not errors.Refused
+    if isinstance(kind, type) and "code" in vars(kind) and kind is not errors.Refused
+    if not has_kinds(kind)
 }
 
 

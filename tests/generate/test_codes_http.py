@@ -25,14 +25,19 @@ from tests.http.http_kit import QUIET, alive, client_of, play, typed
 SURFACE = Path(http_app.__file__).parent
 PROTOCOL = SURFACE.parent.parent / "protocol"
 CALLED = ("problem", "_refusal", "Finding")
-CALLERS = {"$DEV_TOKEN": Caller("dev", "dev", False, "t-1"), "$OPERATOR_TOKEN": Caller(None, None, True, "t-2")}
+CALLERS = {
+    "$DEV_TOKEN": Caller("dev", "dev", False, "t-1"),
+    "$OPERATOR_TOKEN": Caller(None, None, True, "t-2"),
+    "$VIEWER_TOKEN": Caller(None, None, False, "t-3", viewer=True),
+    "$GUEST_TOKEN": Caller(None, None, False, "t-4", viewer=True, conversation="1-1"),
+}
 EXPLANATIONS = http_explanations()
 HAPPENS = tuple(code for code, one in EXPLANATIONS.items() if one.before.startswith("# "))
 every_code = pytest.mark.parametrize("code", EXPLANATIONS)
 
 
 class _Doorkeeper(AuthMiddleware):
-    """It knows two tokens, by the names that the pages give them."""
+    """It knows some tokens, by the names that the pages give them."""
 
     def _token_caller(self, values: list[bytes]) -> Any:
         text = values[0].decode().removeprefix("Bearer ")

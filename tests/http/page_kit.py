@@ -9,7 +9,7 @@ from telex.clock import LoopClock
 from telex.connection import connect
 from telex.surfaces.http.app import Hub
 from telex.surfaces.http.page import routes
-from telex.surfaces.http.tokens import AT_HOME
+from telex.surfaces.http.tokens import AT_HOME, Caller
 from tests.bus.bus_team import Team
 from tests.http.http_kit import let_in_as
 
@@ -19,8 +19,8 @@ HUB = "http://127.0.0.1:4477"
 class Page:
     """The page of a team: `page.get("/page/summary")`."""
 
-    def __init__(self, team: Team) -> None:
-        self.team = team
+    def __init__(self, team: Team, caller: Caller = AT_HOME) -> None:
+        self.team, self.caller = team, caller
 
     def asked(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx2.Response]:
         """Every request in turn, of one hub."""
@@ -28,7 +28,7 @@ class Page:
         async def run() -> list[httpx2.Response]:
             clock = LoopClock(self.team.clock.now, self.team.clock.now)  # what is old by another clock is tidied away
             async with connect(self.team.path, settings=self.team.settings, clock=clock) as bus:
-                app: Any = let_in_as(AT_HOME, Hub(bus, self.team.settings, routes(bus, self.team.settings)))
+                app: Any = let_in_as(self.caller, Hub(bus, self.team.settings, routes(bus, self.team.settings)))
                 transport = httpx2.ASGITransport(app=app)
                 async with httpx2.AsyncClient(transport=transport, base_url=HUB) as client:
                     return [await client.request(method, path, **more) for method, path, more in requests]
@@ -52,4 +52,4 @@ class Page:
         return [tree["answer"] if set(tree := response.json()) == {"answer"} else tree for response in responses]
 
     def message(self, id: str) -> Any:
-        return self.get(f"/page/message/{self.team.story(id).message.seq}")
+        return self.get(f"/page/messages/{self.team.story(id).message.seq}")

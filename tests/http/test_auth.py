@@ -96,7 +96,7 @@ def test_where_everybody_shows_a_token_this_machine_does_too(file: TokenFile) ->
     assert asked(file, tokens_only=True, headers=bearer(key.text)).json["agent"] == "dev"
 
 
-@proves("hub/public")
+@proves("hub/public", "page/hubs/route")
 def test_without_a_token_a_stranger_sees_the_shell_of_the_page_and_whether_the_hub_lives() -> None:
     for path in ("/", "/healthz", "/readyz", "/static/app.js"):
         assert asked(None, path, peer=STRANGER).json["operator"] is False
@@ -108,6 +108,8 @@ def test_without_a_token_a_stranger_sees_the_shell_of_the_page_and_whether_the_h
         "/metrics",
         "/openapi.json",
         "/page/summary",
+        "/page/replica",
+        "/page/stream",
         "/mcp",
         "/%2e",
     ):
@@ -226,7 +228,8 @@ def test_no_answer_repeats_what_was_shown(file: TokenFile) -> None:
 def test_every_answer_of_the_doors_is_explained_on_a_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     codes = {json.loads(answer.body)["code"]: answer.status for answer in REFUSALS}
-    codes |= {"identity-differs": 403, "operator-only": 403, "role-claim-differs": 403}
+    codes |= dict.fromkeys(("identity-differs", "operator-only", "role-claim-differs"), 403)
+    codes |= dict.fromkeys(("viewer-token", "viewer-conversation"), 403)
     told = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", page, flags=re.MULTILINE))
     assert told == {code: str(status) for code, status in codes.items()}
 

@@ -70,7 +70,8 @@ async def test_a_stream_over_a_store_that_is_away_is_refused(door: Door, monkeyp
 async def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
     async with complete_hub(caller) as client:
         told = (await client.get("/page/me")).json()
-        assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
+        who = {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
+        assert told == who | {"viewer": False, "conversation": None}
 
 
 # --- what waits and is given up ---------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ async def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
 def test_a_number_of_any_length_is_looked_for_and_not_found(number: str) -> None:
     async def scene() -> Any:
         async with complete_hub() as client:
-            return await client.get(f"/page/message/{number}")
+            return await client.get(f"/page/messages/{number}")
 
     is_problem(play(scene), 404, "not-found")
 

@@ -95,7 +95,7 @@ def test_no_attack_survives_in_any_text_field_of_any_dialect(open_team: OpenTeam
         sent += 1
     numbers = messages(team)
     assert len(numbers) == sent > 300
-    for found in Page(team).all([f"/page/message/{number}" for number in numbers]):
+    for found in Page(team).all([f"/page/messages/{number}" for number in numbers]):
         assert survivors(found["html"]) == [], found["message"]
 
 
@@ -104,7 +104,7 @@ def test_what_was_refused_is_shown_and_does_no_more(team: Team) -> None:
     for attack in ATTACKS:
         team.bus.send(attack.encode("utf-8", "surrogatepass"), sender="dev", to="lead", check=False)
         team.bus.send('{"type": "qa_verdict", "id": "' + attack + '"', sender="dev", to="lead", check=False)
-    for found in Page(team).all([f"/page/message/{number}" for number in messages(team)]):
+    for found in Page(team).all([f"/page/messages/{number}" for number in messages(team)]):
         assert survivors(found["html"]) == []
 
 

@@ -12,12 +12,12 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreUnavailable
 from telex.model.message import BRINGING
-from telex.surfaces.http import page as page_module
-from telex.surfaces.http.page import SharedView
+from telex.surfaces.http import page_shared
+from telex.surfaces.http.page_shared import QUERIES_MAX, SharedQueries, SharedView
 from telex.surfaces.http.page_stats import RecentEvents
 from tests.bus.bus_team import Team, every_type, open_team, team
 from tests.bus.shutdown_kit import agrees, joined, reply, request
-from tests.bus.test_escalation import FIVE_MINUTES, escalate
+from tests.bus.test_escalation import escalate
 from tests.http.page_kit import Page
 from tests.proofs import proves
 from tests.work.contract_team import answer, ask, contract, kept, report, send, typed
@@ -143,7 +143,7 @@ def test_a_screen_that_takes_long_is_put_together_less_often(
         now[0] += 0.001
         await shared()
 
-    monkeypatch.setattr(page_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(page_shared, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(asyncio, "sleep", sleep)
     asyncio.run(run())
     assert slept[-1] == pytest.approx(apart - 0.001)
@@ -181,10 +181,28 @@ def test_refusals_are_counted_by_code_agent_and_type(team: Team) -> None:
     assert codes["recipient-unknown"]["count"] == 3
     assert codes["recipient-unknown"]["agents"] == [{"name": "dev", "count": 2}, {"name": "qa", "count": 1}]
     assert codes["field-missing"]["count"] == 1  # of one message, however many fields it lacks
-    assert [(row["agent"], row["count"]) for row in found["agents"]] == [("dev", 2), ("qa", 2)]
+    assert [(row["name"], row["count"]) for row in found["agents"]] == [("dev", 2), ("qa", 2)]
+    matrix = {row["code"]: row["counts"] for row in found["matrix"]}
+    assert matrix["recipient-unknown"] == [2, 1]
+    assert found["findings"] == sum(row["count"] for row in found["matrix"]) >= found["total"]
     assert all(row["fix"] and row["examples"] for row in found["codes"])
     later = Page(team).get("/page/refusals", since=team.clock.now() + 1)
     assert (later["total"], later["codes"]) == (0, [])
+
+
+@proves("page_views/refusals/filter")
+def test_refusals_of_one_agent_and_code_count_only_these(team: Team) -> None:
+    for sender, to in (("dev", "laed"), ("dev", "nobody"), ("qa", "nobody")):
+        team.bus.send("The build is red.", sender=sender, to=to, check=False)
+    team.bus.send({"type": "qa_verdict"}, sender="qa", to="lead", check=False)
+    page = Page(team)
+    found = page.get("/page/refusals", since=0, agent="qa", code="recipient-unknown")
+    [row] = found["codes"]
+    assert (found["total"], found["chosen"], row["count"]) == (4, 1, 1)
+    assert row["agents"] == [{"name": "qa", "count": 1}]
+    assert [one["agent"] for one in row["examples"]] == ["qa"]
+    assert [one["name"] for one in found["agents"]] == ["dev", "qa"]  # the table stays whole
+    assert page.get("/page/refusals", since=0, until=1)["total"] == 0
 
 
 # --- the work ---------------------------------------------------------------------------------------------------------
@@ -200,40 +218,9 @@ def test_the_first_screen_has_its_counts(team: Team) -> None:
     team.fail("qa")
     team.bus.send("x", sender="dev", to="nobody", check=False)
     found = page.get("/page/summary")
-    assert (found["approvals"], found["escalations"], found["dead"]) == (1, 1, 1)
+    assert found["needs"] == 3
     assert found["messages"] == len([one for one, _ in team.bus.events() if one.kind in BRINGING])
-    assert found["here"] == 2
-    assert found["waiting"] == sum(one.waiting + one.leased for one in team.bus.roster())
-
-
-@proves("page_work/approvals/facts")
-def test_an_approval_says_what_it_asks_until_when_and_who_may_answer(team: Team) -> None:
-    kept(team, contract())
-    asked = kept(team, ask(subject="Touch docs/", evidence="It says how."))
-    other = kept(team, ask("gate_override", subject="No tests"))
-    kept(team, answer(other.id))
-    [found] = Page(team).get("/page/approvals")
-    assert (found["id"], found["by"], found["kind"], found["subject"]) == (
-        asked.id,
-        "dev",
-        "scope_change",
-        "Touch docs/",
-    )
-    assert found["may_answer"] == ["lead", "role:architect", "human"]
-    assert found["takes"] == ["conditions", "modifications"]
-    assert found["deadline"] == pytest.approx(team.clock.now() + team.settings.limits.request_seconds)
-    assert found["says"]["evidence"] == "It says how."
-    assert found["seq"] == team.story(asked.id).message.seq
-
-
-@proves("page_work/escalations/facts")
-def test_an_escalation_says_where_it_is_and_whom_an_answer_goes_to(team: Team) -> None:
-    escalate(team)
-    team.later(FIVE_MINUTES)
-    [found] = Page(team).get("/page/escalations")
-    assert (found["id"], found["by"], found["answer_to"]) == ("e1", "dev", "dev")
-    assert [rung["level"] for rung in found["rungs"]] == ["senior", "lead"]
-    assert found["step"] == found["rungs"][-1]["id"]
+    assert (found["me"]["agent"], found["me"]["operator"], found["demo"]) == (None, True, False)
 
 
 @proves("page_work/contracts/facts")
@@ -246,10 +233,37 @@ def test_a_contract_says_what_is_done_what_was_granted_and_who_went_beyond(team:
     found = Page(team).get("/page/contracts")
     [plan] = found["plans"]
     assert [(task["name"], task["done"] is not None) for task in plan["tasks"]] == [("T1", True), ("T2", False)]
+    assert (plan["tasks_done"], plan["tasks_all"]) == (1, 2)
     assert (plan["spent"], plan["budget"], plan["granted"], plan["open"]) == (400, 1_000, ["docs/"], True)
-    assert plan["grants"][0]["conditions"] == ["Only words"]
-    [outside] = found["outside"]
+    [outside] = found["outside"]["rows"]
     assert (outside["agent"], outside["code"], outside["found"]) == ("dev", "path-forbidden", ".env")
+
+
+@proves("page_views/contracts/changes")
+def test_a_contract_says_what_each_revision_and_grant_added_and_removed(team: Team) -> None:
+    kept(team, contract())
+    kept(team, contract(tasks=["T1", "T3"]))
+    team.later(1.0)
+    asked = kept(team, ask())
+    kept(team, answer(asked.id, ["docs/"], conditions=["Only words"]))
+    [plan] = Page(team).get("/page/contracts")["plans"]
+    grant, revision = plan["changes"]
+    assert (grant["kind"], grant["asked_by"], grant["conditions"]) == ("grant", "dev", ["Only words"])
+    assert grant["fields"] == [{"name": "allowed paths", "added": ["docs/"], "removed": []}]
+    assert (revision["kind"], revision["number"], plan["changes_all"]) == ("revision", 2, 2)
+    assert revision["fields"] == [{"name": "tasks", "added": ["T3"], "removed": ["T2"]}]
+
+
+@proves("page_views/contracts/order")
+def test_contracts_are_paged_in_natural_order(team: Team) -> None:
+    for plan in ("10-1", "2-1", "1-1"):
+        kept(team, contract(plan))
+    page = Page(team)
+    first = page.get("/page/contracts", limit=2)
+    assert ([plan["id"] for plan in first["plans"]], first["total"]) == (["1-1", "2-1"], 3)
+    rest = page.get("/page/contracts", limit=2, cursor=first["cursor"])
+    assert ([plan["id"] for plan in rest["plans"]], rest["cursor"]) == (["10-1"], None)
+    assert [plan["id"] for plan in page.get("/page/contracts", plan="2-1")["plans"]] == ["2-1"]
 
 
 @proves("page_work/shutdown/facts")
@@ -268,15 +282,8 @@ def test_a_shutdown_says_where_each_one_stands(team: Team) -> None:
     }
     assert stands["bob"]["pending"] == "One check"
     assert found["under_way"]
-
-
-@proves("page_work/dead/facts")
-def test_a_dead_letter_says_why_it_failed_each_time(team: Team) -> None:
-    id_ = team.note(to="qa")
-    team.fail("qa", reason="No network")
-    [found] = Page(team).get("/page/dead")
-    assert (found["message"]["id"], found["delivery"]["state"]) == (id_, "dead")
-    assert [one["reason"] for one in found["reasons"]] == ["No network"] * 3
+    assert found["counts"] == {"approved": 1, "refused": 1, "silent": 1}
+    assert found["askers"][0]["name"] == "lead"
 
 
 # --- what may be said -------------------------------------------------------------------------------------------------
@@ -316,3 +323,22 @@ def test_what_a_form_says_is_written_as_its_dialect_writes_it(team: Team, dialec
 )
 def test_what_is_no_form_is_not_written(team: Team, body: bytes, status: int) -> None:
     assert Page(team).response("/page/write", "POST", content=body).status_code == status
+
+
+@proves("page_work/shared")
+def test_pages_that_ask_the_same_at_the_same_time_share_one_result() -> None:
+    made = list[str]()
+
+    async def compute(name: str) -> int:
+        made.append(name)
+        return len(made)
+
+    async def scene() -> None:
+        shared = SharedQueries()
+        both = await asyncio.gather(*(shared.get("a", lambda: compute("a")) for _ in range(5)))
+        assert (both, made) == ([1] * 5, ["a"])
+        for number in range(QUERIES_MAX):
+            await shared.get(number, lambda: compute("other"))
+        assert await shared.get("a", lambda: compute("a")) == len(made)  # forgotten, and computed anew
+
+    asyncio.run(scene())

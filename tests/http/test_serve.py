@@ -140,7 +140,8 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(capsys: Capture) -> None:
         (["--host", "a" * 300], None, "host"),
         (["--host-name", "http://hub.example.org/"], USAGE, "--host-name takes a name"),
         (["--host-name", "*"], USAGE, "--host-name takes a name"),
-        (["--store", "nats://x"], FAILED, "unknown store scheme nats"),
+        (["--store", "redis://x"], FAILED, "unknown store scheme redis"),
+        (["--store", "nats://x"], FAILED, "nats://HOST:PORT/TEAM"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(

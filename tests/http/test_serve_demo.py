@@ -7,10 +7,14 @@ import pytest
 
 from telex.client import SyncBus
 from telex.connection import connect
+from telex.demo import hands
 from telex.demo import story as loop
+from telex.demo.stage import STAGE
 from telex.demo.story import keep_playing
 from telex.demo.team import DemoTeam, prepare
+from telex.dialects.registry import BUILT_IN
 from telex.model.limits import LIMITS
+from telex.surfaces.page.history import History
 from tests.proofs import proves
 
 BRISK = loop.SETTINGS._replace(limits=LIMITS._replace(escalation_seconds=0.5, retention_seconds=3_600.0))
@@ -19,8 +23,12 @@ BRISK = loop.SETTINGS._replace(limits=LIMITS._replace(escalation_seconds=0.5, re
 @pytest.fixture(autouse=True)
 def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same at six hundred times the pace of life."""
-    for name, value in {"PACE": 600.0, "READ_SECONDS": 0.0, "REST_SECONDS": 0.0, "SETTINGS": BRISK}.items():
+    brisk = {"PACE": 600.0, "READ_SECONDS": 0.0, "REST_SECONDS": 0.0, "SETTINGS": BRISK, "ESCALATION_SECONDS": 0.5}
+    for name, value in {**brisk, "VISITOR_SECONDS": 0.5, "CHAT_SECONDS": 0.1}.items():
         monkeypatch.setattr(loop, name, value)
+    monkeypatch.setattr(hands, "HOLD_SECONDS", {})
+    monkeypatch.setattr(hands, "HOLD_SECONDS_OTHERS", (0.0, 0.1))
+    monkeypatch.setattr(hands, "LOOK_SECONDS", 0.02)
 
 
 def refused(bus: SyncBus) -> list[str]:
@@ -78,3 +86,53 @@ def test_a_round_that_somebody_spoilt_is_told_and_the_next_one_begins(
 def test_the_store_of_the_demo_keeps_an_hour_and_no_more() -> None:
     assert loop.SETTINGS.limits.retention_seconds <= 3_600.0
     assert loop.ROUNDS_MAX <= 1_000
+
+
+@proves("hub/demo/visitor")
+def test_an_approval_and_an_escalation_wait_for_a_visitor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "ROUNDS_MAX", 2)
+    monkeypatch.setattr(loop, "VISITOR_SECONDS", 60.0)
+    path, troubles, asked = prepare(str(tmp_path / "demo/telex.db")), list[Exception](), list[str]()
+    playing = threading.Thread(
+        target=keep_playing, args=(path, str(tmp_path / "demo"), threading.Event(), troubles.append)
+    )
+    playing.start()
+    with connect(path, settings=BRISK) as bus:
+        while playing.is_alive():
+            act = STAGE.act
+            if act is not None and act.visitor and act.visitor not in asked:
+                asked.append(act.visitor)
+                if act.number == 2:
+                    bus.approve("request-1.2", approved=False, reason="Use the text that is there", agent="human")
+                else:
+                    bus.send("Yes.", sender="human", to="dev-2", reply_to="escalation-1.2")
+            playing.join(0.05)
+        assert (len(asked), troubles, STAGE.act) == (2, [], None)
+        approvals = {one.request.id: one.answer for one in bus.work_state("approval").values()}
+        assert {id_: (answer.by, answer.decision) for id_, answer in approvals.items()} == {
+            "request-1": ("lead", "conditional"),
+            "request-1.2": ("human", "rejected"),
+            "request-2.2": ("lead", "rejected"),
+        }
+        assert refused(bus) == ["update-2", "late-1", "update-2.2", "late-1.2"]
+
+
+@proves("hub/demo/held")
+def test_agents_hold_their_messages_while_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "ROUNDS_MAX", 2)
+    monkeypatch.setattr(hands, "HOLD_SECONDS_OTHERS", (0.2, 0.3))
+    path = prepare(str(tmp_path / "demo/telex.db"))
+    keep_playing(path, str(tmp_path / "demo"), threading.Event(), lambda _: None)
+    history = History(BUILT_IN)
+    with connect(path, settings=BRISK) as bus:
+        for event, message in bus.events():
+            history.fold(event, message)
+    held = [
+        attempt.done - attempt.taken
+        for message in history.messages.values()
+        for delivery in message.deliveries
+        for attempt in delivery.attempts
+        if attempt.state == "done"
+    ]
+    assert sum(seconds >= 2.0 for seconds in held) >= 8  # in the past, by the clock of the story
+    assert sum(0.1 <= seconds < 2.0 for seconds in held) >= 8

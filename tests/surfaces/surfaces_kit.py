@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from telex.bus.local import LocalBus
 from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
 from telex.connection import connect
 from telex.model.limits import HUB_LIMITS
 from telex.model.message import LeasedMessage
 from telex.ports.bus import Receipt
+from telex.ports.replica import Replica
 from telex.surfaces.http.app import build_app
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts
 from telex.surfaces.http.limits import RequestLimits
@@ -50,8 +52,10 @@ class Time:
 class Hub:
     """A real hub on a real port, in this process."""
 
-    def __init__(self, path: Path, clock: Time, settings: Settings = QUICK, port: int = 0) -> None:
-        self._path, self._clock, self._settings = path, clock, settings
+    def __init__(
+        self, path: Path, clock: Time, settings: Settings = QUICK, port: int = 0, replica: Replica | None = None
+    ) -> None:
+        self._path, self._clock, self._settings, self._replica = path, clock, settings, replica
         self._listening = listen("127.0.0.1", port)
         self.url = self._listening.address.rstrip("/")
         self.tokens = TokenFile(str(path.parent / "tokens.json"))
@@ -64,6 +68,8 @@ class Hub:
         async with connect(
             self._path, settings=self._settings, clock=LoopClock(self._clock.now, self._clock.now)
         ) as bus:
+            assert isinstance(bus, LocalBus)
+            bus.replica = self._replica
             app = build_app(bus, self._settings, lambda app: keeper(limited(app)))
             self._server = make_server(app, how, limited, self._ready.set)
             await self._server.serve(sockets=list(self._listening.sockets))
@@ -103,9 +109,11 @@ def at_hand(path: Path, clock: Time, settings: Settings = QUICK) -> Iterator[Doo
 
 
 @contextmanager
-def running_hub(path: Path, clock: Time, settings: Settings = QUICK, port: int = 0) -> Iterator[Hub]:
+def running_hub(
+    path: Path, clock: Time, settings: Settings = QUICK, port: int = 0, replica: Replica | None = None
+) -> Iterator[Hub]:
     with start_blocking_portal() as portal:
-        hub = Hub(path, clock, settings, port)
+        hub = Hub(path, clock, settings, port, replica)
         serving = portal.start_task_soon(hub.serve)
         hub.wait()
         yield hub

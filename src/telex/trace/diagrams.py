@@ -263,7 +263,7 @@ def _arrow(step: TraceStep, columns: _Columns, leases: dict[str, int]) -> _Line:
     """From the sender's lane to all that it reached; dashed for an answer."""
     line, start = _Line(columns, leases), columns.places[step.lane]
     reached = [columns.places[lane] for lane in step.to if lane != step.lane]
-    dash = "╌" if step.message.parent is not None else "─"
+    dash = "╌" if step.message.is_answer else "─"
     low, high = min(start, *reached), max(start, *reached)
     for column in range(low + 1, high):
         line.row[column] = "┼" if line.row[column] in (_LANE, _LEASED) else dash
@@ -315,7 +315,7 @@ def _mermaid_steps(whole: Conversation, ids: dict[str, str]) -> Iterator[str]:
             yield f"activate {ids[step.lane]}"
         if step.kind != "leased" and not step.to:
             yield _note(step, ids, whole)
-        arrow = "-->>" if step.message.parent is not None else "->>"
+        arrow = "-->>" if step.message.is_answer else "->>"
         for lane in step.to:
             yield f"{ids[step.lane]}{arrow}{ids[lane]}: {_escaped(f'{step.label}, {whole.when(step.at)}')}"
         if index in ends:

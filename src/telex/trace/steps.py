@@ -9,7 +9,7 @@ from typing import Literal
 from telex.dialects.schema import PRIORITIES
 from telex.model.message import BRINGING, WAKING, Event, detail_of, rendered_as
 from telex.model.named_tuple import NamedTuple
-from telex.model.roster import EVERYONE, ONE_OF_ROLE
+from telex.model.roster import EVERYONE, ONE_OF_ROLE, TELEX
 from telex.ports.bus import MessageHistory
 from telex.trace.text import REASON_MAX, TYPE_MAX, brief, lasting, moment, name_of, offset
 from telex.validation.authorization import normalised
@@ -55,10 +55,15 @@ class TraceMessage(NamedTuple):
     type: str
     rank: int
     state: str
-    parent: int | None  # number of the message it answers
+    parent: int | None  # number of the message it refers to
+    climbs: bool  # the bus takes an escalation to the next level: that is no answer
     refused: bool
     reason: str  # of the refusal
     outcomes: tuple[DeliveryOutcome, ...]
+
+    @property
+    def is_answer(self) -> bool:
+        return self.parent is not None and not self.climbs
 
     @property
     def priority(self) -> str:
@@ -173,9 +178,10 @@ def lease_spans(steps: Sequence[TraceStep]) -> list[LeaseSpan]:
 
 def _messages(histories: Sequence[MessageHistory]) -> list[TraceMessage]:
     numbers: dict[str, int] = {}  # by id; only earlier messages, so that no message is its own ancestor
-    messages = []
+    messages: list[TraceMessage] = []
     for number, history in enumerate(histories, 1):
         message = history.message
+        parent = numbers.get(message.reply_to) if message.reply_to is not None else None
         messages.append(
             TraceMessage(
                 number=number,
@@ -185,7 +191,8 @@ def _messages(histories: Sequence[MessageHistory]) -> list[TraceMessage]:
                 type=message.type or message.dialect or "unreadable",
                 rank=message.rank,
                 state=history.state,
-                parent=numbers.get(message.reply_to) if message.reply_to is not None else None,
+                parent=parent,
+                climbs=parent is not None and message.sender == TELEX and messages[parent - 1].type == message.type,
                 refused=message.refused,
                 reason=_reason(event for event in history.events if event.kind == "refused"),
                 outcomes=tuple(_outcomes(history)),

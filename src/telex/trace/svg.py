@@ -166,7 +166,7 @@ def _step(step: TraceStep, y: float, canvas: _Canvas) -> Iterator[str]:
 
 def _arrow(step: TraceStep, y: float, canvas: _Canvas) -> Iterator[str]:
     x, kind = canvas.lanes[step.lane], step.message.priority.lower()
-    style = f"arrow {kind} answer" if step.message.parent is not None else f"arrow {kind}"
+    style = f"arrow {kind} answer" if step.message.is_answer else f"arrow {kind}"
     others = [canvas.lanes[lane] for lane in step.to if lane != step.lane]
     if not others:
         yield f'<path class="{style}" d="M{x + _BAR:.1f} {y - 8:.1f}h34v14h-28"/>'
@@ -266,7 +266,7 @@ def _legend_entries(whole: Conversation) -> Iterator[tuple[str, str]]:
         if name in used:
             kind = name.lower()
             yield f'<line class="arrow {kind}" x2="18"/><path class="head {kind}" d="M24 0l-9 -4.5v9z"/>', name
-    if any(message.parent is not None for message in whole.messages):
+    if any(message.is_answer for message in whole.messages):
         yield '<line class="arrow status answer" x2="24"/>', "an answer"
     if any(step.kind == "leased" for step in whole.steps):
         yield '<rect class="held status" x="7" y="-7" width="10" height="14" rx="2"/>', "in hand, from lease to ack"

@@ -72,6 +72,8 @@ def _main(event: Event, detail: dict[str, Any], inboxes: Sequence[str]) -> str:
             return f"{shown(str(detail.get('team', '?')))} {by}"
         case "wake-due" | "wake-delivered" | "wake-seen" | "wake-withdrawn":
             return _wake_text(detail, inbox)
+        case "alerted":
+            return _alert_text(detail)
         case "lease-expired":
             return f"held by {agent or inbox}"
         case "reply-overdue" if isinstance(detail.get("climbed_to"), str):
@@ -86,6 +88,14 @@ def _wake_text(detail: dict[str, Any], inbox: str) -> str:
     way = f" by {shown(str(detail['way']))}" if "way" in detail else ""
     unread = f", {detail['unread']} unread" if isinstance(detail.get("unread"), int) and detail["unread"] else ""
     return f"of {inbox}{way}{unread}" if inbox else ""
+
+
+def _alert_text(detail: dict[str, Any]) -> str:
+    """`ntfy: claimed, 2 items`: without the items, which are texts of agents."""
+    target, items = shown(str(detail.get("target", "?")).partition(":")[0]), detail.get("open")
+    count = f", {len(items)} item{'' if len(items) == 1 else 's'}" if isinstance(items, dict) else ""
+    error = f"; {_word(detail, 'error')}" if "error" in detail else ""
+    return f"{target}: {_word(detail, 'stage')}{count}{error}"
 
 
 def reasons(event: Event) -> tuple[str, ...]:

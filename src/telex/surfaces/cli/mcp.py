@@ -10,7 +10,7 @@ STORE = "TELEX_STORE"
 OPTIONS = (
     Option("--as", "NAME", f"agent name; {AGENT}, else that of the session, else a free one"),
     Option("--role", "ROLE", "its role, if the agent has not joined yet"),
-    Option("--hub", "URL", "hub to use instead of a store, such as http://127.0.0.1:4477"),
+    Option("--hub", "URL", "hub to use instead of a store, such as http://127.0.0.1:4477; several with commas"),
     Option("--structured", "", "add structured content to each result, for programs"),
     Option("--store", "PATH", "store to use; that of the project if not given"),
     Option("--help", "", "show this", "-h"),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from telex.delivery.membership import name_not_allowed
+from telex.model.named_tuple import NamedTuple
 from telex.model.roster import AGENT as ROLELESS
 from telex.model.roster import HUMAN
 from telex.surfaces.cli.connection import MEMORY, explained, settings_here, store_path
-from telex.surfaces.cli.options import BUS, command, command_group, flag, text_option
+from telex.surfaces.cli.options import BUS, command, command_group, flag, grouped, text_option
 from telex.surfaces.cli.output import did_you_mean, print_json, shown
 from telex.surfaces.cli.render import ago, fields, moment, optional_stamp, print_list, print_one, stamp
 from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
     from telex.surfaces.http.tokens import Token, TokenFile
 
 _SPAN = re.compile(r"(\d{1,6})\s*(m|h|d)\Z")
+VIEWER_SECONDS = 86_400.0
 _SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+class TokenOwner(NamedTuple):
+    """Whom a new token is for."""
+
+    agent: str | None
+    role: str | None
+    operator: bool
+    viewer: bool
+    conversation: str | None
 
 
 @command_group("token")
@@ -40,24 +52,31 @@ def token_command() -> int:
         text_option("--agent", "NAME", "Agent that uses it; it acts under this name only.", complete="agents"),
         text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
         flag("--operator", "For a person: may act under any name and manage the hub."),
+        flag("--viewer", "May read, and nothing else; for 24 hours if --expires is not given."),
+        text_option("--conversation", "ID", "With --viewer: the only conversation that it may read."),
         text_option("--expires", "WHEN", "Expiry: 12h, 30d, or 2026-01-31T09:30:00Z."),
         *BUS,
+        grouped(owner=TokenOwner),
     ],
     group=token_command,
 )
-def create(
-    agent: str | None, role: str | None, operator: bool, expires: str | None, store: str | None, as_json: bool
-) -> int:
+def create(owner: TokenOwner, expires: str | None, store: str | None, as_json: bool) -> int:
     """Create a token. It is printed once; only its hash is stored."""
-    from telex.surfaces.http.tokens import new_token
+    from telex.surfaces.http.tokens import new_token, new_viewer_token
 
     settings, now = settings_here(), time.time()
-    name, role = _bound_to(agent, role, operator, settings)
     expires_at = None if expires is None else _moment(expires, now)
+    if owner.viewer:
+        _require_no_owner(owner)
+        until = now + VIEWER_SECONDS if expires_at is None else expires_at
+        token, text = new_viewer_token(conversation=owner.conversation, now=now, expires_at=until)
+    else:
+        if owner.conversation is not None:
+            raise CommandError("--conversation goes with --viewer: other tokens are for the whole team")
+        name, role = _bound_to(owner.agent, owner.role, owner.operator, settings)
+        token, text = new_token(agent=name, role=role, operator=owner.operator, now=now, expires_at=expires_at)
     with explained():
-        file = _file(store)
-        token, text = new_token(agent=name, role=role, operator=operator, now=now, expires_at=expires_at)
-        file.add(token)
+        _file(store).add(token)
     if as_json:
         print_json({"token": text} | _facts(token, now))
     else:
@@ -77,9 +96,9 @@ def list_(store: str | None, as_json: bool) -> int:
         facts=lambda token: _facts(token, now),
         columns={
             "id": lambda token: token.id,
-            "name": lambda token: token.agent or HUMAN,
+            "name": lambda token: token.agent or (HUMAN if token.operator else ""),
             "role": lambda token: token.role or "",
-            "may act as": lambda token: "operator" if token.operator else "agent",
+            "may act as": _may_act_as,
             "age": lambda token: ago(token.made_at, now),
             "state": lambda token: "over" if token.is_over(now) else "valid",
             "": lambda token: _until(token).strip(", "),
@@ -110,13 +129,19 @@ def _file(store: str | None) -> "TokenFile":
     return TokenFile(tokens_path(path))
 
 
+def _require_no_owner(owner: TokenOwner) -> None:
+    given = [f"--{name}" for name in ("agent", "role", "operator") if getattr(owner, name)]
+    if given:
+        raise CommandError(f"{given[0]} does not go with --viewer: a viewer has no name and changes nothing")
+
+
 def _bound_to(
     agent: str | None, role: str | None, operator: bool, settings: "Settings"
 ) -> tuple[str | None, str | None]:
     """The normalised name and role. An operator's token needs neither."""
     if agent is None:
         if not operator:
-            owner = "telex token create --agent NAME --role ROLE, or --operator for a person"
+            owner = "telex token create --agent NAME --role ROLE, --operator for a person, or --viewer to read only"
             raise CommandError(f"give the owner: {owner}")
         if role is not None:
             raise CommandError("--role goes with --agent: an operator acts under any name")
@@ -157,7 +182,15 @@ def _moment(text: str, now: float) -> float:
 
 
 # --- text and JSON ----------------------------------------------------------------------------------------------------
+def _may_act_as(token: "Token") -> str:
+    if token.viewer:
+        return f"viewer of {shown(token.conversation)}" if token.conversation else "viewer"
+    return "operator" if token.operator else "agent"
+
+
 def _whose(token: "Token") -> str:
+    if token.viewer:
+        return f"a {_may_act_as(token)}"
     if token.agent is None:
         return "an operator"
     return shown(token.agent) + (" (operator)" if token.operator else f" ({token.role})")
@@ -169,7 +202,7 @@ def _until(token: "Token") -> str:
 
 def _facts(token: "Token", now: float) -> dict[str, Any]:
     return {
-        **fields(token, "id agent role operator"),
+        **fields(token, "id agent role operator viewer conversation"),
         "made_at": stamp(token.made_at),
         "expires_at": optional_stamp(token.expires_at),
         "valid": not token.is_over(now),

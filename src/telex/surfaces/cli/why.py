@@ -222,7 +222,7 @@ def _excerpt(message: StoredMessage, words: tuple[str, ...]) -> str:
 # --- trace ------------------------------------------------------------------------------------------------------------
 
 FOR_TERMINALS = ("tree", "sequence")
-FORMS = (*FOR_TERMINALS, "mermaid", "svg")
+FORMS = (*FOR_TERMINALS, "mermaid", "svg", "html")
 
 
 @command(
@@ -239,9 +239,13 @@ def trace_command(correlation: str, form: str | None, file: str | None, store: s
     if as_json and form is not None:
         raise CommandError(f"--json prints the messages: leave out --format {form}")
     with opened_to_look(store) as bus:
-        histories = bus.trace(correlation)
+        histories, dialects = bus.trace(correlation), bus.policy.dialects
     if as_json:
         text = "".join(json_line(_history_facts(history)) + "\n" for history in histories)
+    elif form == "html":
+        from telex.surfaces.page.conversation_file import render_html
+
+        text = render_html(histories, dialects, time.time())
     else:
         text = _drawn(histories, form or FORMS[0], None if file else Screen(sys.stdout).width)
     if file is None or file == STDIN:

@@ -517,12 +517,13 @@ def reach_of(folder: str, agents: "Sequence[str]") -> dict[str, str]:
     ways: dict[str, list[str]] = {}
     for session in all_sessions(folder):
         if session.agent in agents and is_live(session):
-            ways.setdefault(session.agent, []).append(_reach(session))
+            ways.setdefault(session.agent, []).append(reach_of_session(session))
     best = (MID_TURN, IDLE_WAKE, TURN_END, WHEN_ASKED)
     return {agent: next(way for way in best if way in ways[agent]) for agent in agents if agent in ways}
 
 
-def _reach(session: Session) -> str:
+def reach_of_session(session: Session) -> str:
+    """How this live session can be reached now."""
     client = CLIENTS.get(session.client)
     if is_provisional(session):  # no hook has run
         return IDLE_WAKE if session.socket else WHEN_ASKED

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,17 +21,26 @@ from telex.errors import TelexError
 from telex.model.finding import Finding
 from telex.ports.bus import Bus
 from telex.ports.environment import TRACEPARENT, carrying
+from telex.ports.replica import Replica
 from telex.ports.store import TEXT_CHARACTERS_MAX, Query
-from telex.protocol import encoded
+from telex.protocol import encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
-from telex.protocol.verbs import VERBS
+from telex.protocol.verbs import VERBS, Verb
+from telex.surfaces.alerts.items import AlertItems
+from telex.surfaces.alerts.runner import AlertLog, AlertOptions, AlertRunner
 from telex.surfaces.http import asgi, page
+from telex.surfaces.http.answer import answer_routes
 from telex.surfaces.http.asgi import App, ClientDisconnected, HttpResponse, Receive, ResponseSender, Scope, Send
 from telex.surfaces.http.cloudevents import cloudevents_middleware
 from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.openapi import document
+from telex.surfaces.http.page_needs_views import NeedsViews
+from telex.surfaces.http.page_stats import RecentEvents
+from telex.surfaces.http.replica import not_ready, public_health, replica_of
 from telex.surfaces.http.stream import Broadcast, in_whole_lines, stream
+from telex.surfaces.http.tokens import caller_of
 from telex.surfaces.http.verbs import ExtraRoutes, VerbHandler, VerbRoutes, verb_arguments
+from telex.surfaces.http.viewer import RequestedRoute, guarded_routes, serve_viewer
 
 SWEEP_SECONDS = 1.0  # between two sweeps of expired leases and timeouts
 TELEMETRY = "TELEX_TELEMETRY"  # environment variable: any value turns OpenTelemetry spans on
@@ -43,30 +53,56 @@ INTERNAL_ERROR = asgi.problem(
     "Ask the operator of the hub to look into its log: this is a bug in Telex, and the log has the traceback.",
 )
 
+POSITION, POSITION_DIGITS_MAX = b"telex-position", 18
+BEHIND_SECONDS_MAX = 5.0  # that a request waits for this hub's copy of a shared store
+BEHIND = asgi.problem(
+    503,
+    "not-ready",
+    "Try again, or ask another hub: the copy of this hub does not have yet what the request builds on.",
+)
+
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
 
-def build_app(bus: Bus, settings: Settings, middleware: Callable[[App], App], more: Sequence[BaseRoute] = ()) -> App:
+def build_app(
+    bus: Bus,
+    settings: Settings,
+    middleware: Callable[[App], App],
+    more: Sequence[BaseRoute] = (),
+    alerts: AlertOptions | None = None,
+) -> App:
     """The complete hub behind an authentication middleware, with additional routes."""
     if os.environ.get(TELEMETRY):
         from telex.telemetry import traced  # an extra
 
         bus = traced(bus)
+    replica = replica_of(bus)
     metrics = Metrics(document()["paths"])
 
     async def show_metrics(_: Request) -> HttpResponse:
         return HttpResponse(200, await metrics.text(bus, time.time()), CONTENT_TYPE.encode())
 
-    routes: list[BaseRoute] = [*more, *page.routes(bus, settings), asgi.route("/metrics", show_metrics)]
+    events = RecentEvents(bus)
+    needs = NeedsViews(bus, settings, events)
+    routes: list[BaseRoute] = [*more, *page.routes(bus, settings, needs), asgi.route("/metrics", show_metrics)]
     lifespans: list[Lifespan] = [lambda: _background(metrics.follow(bus)), lambda: _background(_sweep(bus))]
+    lifespans += [lambda: _background(_fill(events)), needs.lifespan]
+    alert_log = AlertLog(bus.store) if hasattr(bus, "store") else None
+    if alert_log is not None:
+        routes += answer_routes(bus, alert_log, needs.needs)
+    if alert_log is not None and alerts is not None:
+        items = AlertItems(needs.needs)
+        metrics.alerts = AlertRunner(alert_log, alerts.settings, items, hub=alerts.hub, team=settings.team_name)
+        lifespans.append(metrics.alerts.running)
     if find_spec("mcp") is not None:  # an extra
         mcp = McpMount(bus, settings)
         routes.append(Route("/mcp", mcp, methods=MCP_METHODS))
         lifespans.append(lambda: _background(mcp.run()))
     else:
         routes.append(Route("/mcp", _no_mcp, methods=MCP_METHODS))
-    hub = Hub(bus, settings, routes, lifespans)
-    behind_auth = cloudevents_middleware(trace_middleware(hub), settings.limits)
+    hub = Hub(bus, settings, routes, lifespans, metrics.alerts)
+    app = trace_middleware(hub) if replica is None else replica_middleware(trace_middleware(hub), replica)
+    behind_auth = cloudevents_middleware(app, settings.limits)
     return metrics.middleware(error_middleware(middleware(behind_auth)))  # refused requests are counted too
 
 
@@ -74,9 +110,14 @@ class Hub:
     """Verbs and routes as one ASGI application, without authentication."""
 
     def __init__(
-        self, bus: Bus, settings: Settings, routes: Sequence[BaseRoute] = (), lifespans: Sequence[Lifespan] = ()
+        self,
+        bus: Bus,
+        settings: Settings,
+        routes: Sequence[BaseRoute] = (),
+        lifespans: Sequence[Lifespan] = (),
+        alerts: AlertRunner | None = None,
     ) -> None:
-        self.bus, self.broadcast, self._lifespans = bus, Broadcast(bus), lifespans
+        self.bus, self.broadcast, self._lifespans, self._alerts = bus, Broadcast(bus), lifespans, alerts
         self._routes, self._verbs = VerbRoutes(), VerbHandler(bus, settings.limits)
         extra = ExtraRoutes(bus, settings)
         own_routes = [
@@ -93,9 +134,11 @@ class Hub:
             ClientDisconnected: _on_disconnect,
             Exception: _on_bug,
         }
-        self.starlette = Starlette(routes=[*own_routes, *routes], lifespan=self._lifespan, exception_handlers=handlers)
+        self.starlette = Starlette(
+            routes=guarded_routes([*own_routes, *routes]), lifespan=self._lifespan, exception_handlers=handlers
+        )
         self.starlette.router.redirect_slashes = False
-        self._is_ready = False
+        self._is_ready, self._is_replica = False, replica_of(bus) is not None
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -116,12 +159,20 @@ class Hub:
             await self.starlette(scope, receive, send)
         elif isinstance(target, HttpResponse):
             await asgi.reply(send, target)
-        elif target[0].name == "events" and asgi.is_event_stream(scope):
-            await self._stream_events(scope, receive, send)
+        elif caller_of(scope).viewer:
+            verb, in_path = target
+            route = RequestedRoute(verb.path, in_path)
+            await serve_viewer(route, partial(self._call_verb, target), scope, receive, send)
         else:
-            response = await self._verbs.answer(*target, scope, receive)
-            if response is not None:
-                await asgi.reply(send, response)
+            await self._call_verb(target, scope, receive, send)
+
+    async def _call_verb(self, target: tuple[Verb, dict[str, str]], scope: Scope, receive: Receive, send: Send) -> None:
+        if target[0].name == "events" and asgi.is_event_stream(scope):
+            await self._stream_events(scope, receive, send)
+            return
+        response = await self._verbs.answer(*target, scope, receive)
+        if response is not None:
+            await asgi.reply(send, response)
 
     async def _stream_events(self, scope: Scope, receive: Receive, send: Send) -> None:
         query = _stream_query(scope)
@@ -130,18 +181,38 @@ class Hub:
             return
         async with AsyncExitStack() as stack:
             try:
+                is_behind = self._is_replica and not await self._has_event(query[1])
                 frames = await stack.enter_async_context(self.broadcast.listening(*query))
             except TelexError as error:
                 await asgi.reply(send, asgi.error_response(error))
+                return
+            if is_behind:
+                await asgi.reply(send, BEHIND)
             else:
                 await stream(frames, self.broadcast.over, receive, send)
 
+    async def _has_event(self, seq: int | None) -> bool:
+        """Wait until this copy has an event that the viewer got from another hub."""
+        if not seq:
+            return True
+        async with aclosing(self.bus.events(Query(after=seq - 1), follow=True, wait=BEHIND_SECONDS_MAX)) as events:
+            return await anext(events, None) is not None
+
     async def _readiness(self, _: Request) -> HttpResponse:
-        """Ready means that the store answers."""
+        """Ready means that the store answers and, with a replica, that the copy follows the log."""
         if not self._is_ready or self.broadcast.over.is_set():
             return asgi.problem(503, "not-ready", "Try again in a moment: the hub is starting or stopping.")
+        replica = replica_of(self.bus)
+        status = None if replica is None else replica.status()
+        refusal = None if status is None else not_ready(status, time.time())
+        if refusal is not None:
+            return refusal
         await self.bus.dead_letters(limit=1)
-        return HttpResponse(200, b'{"ready":true}')
+        facts: dict[str, Any] = {} if status is None else {"replica": plain(public_health(status))}
+        if self._alerts is not None:  # a failing target does not make the hub unready
+            targets = await self._alerts.status()
+            facts["alerts"] = {one.name: "failing" if one.error else "ok" for one in targets}
+        return HttpResponse(200, encoded({"ready": True, **facts}))
 
 
 def _stream_query(scope: Scope) -> tuple[Query, int | None] | HttpResponse:
@@ -214,6 +285,31 @@ async def trace_middleware(app: App, scope: Scope, receive: Receive, send: Send)
         await app(scope, receive, send)
 
 
+def replica_middleware(app: App, replica: Replica) -> App:
+    """Answer from a copy that has everything the client has seen, and report the position of the copy: a client that
+    changes its hub reads its own writes."""
+
+    async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = _position(asgi.header(scope, POSITION))
+        if wanted > replica.position and not await replica.reach(wanted, BEHIND_SECONDS_MAX):
+            await asgi.reply(send, BEHIND)
+            return
+
+        async def send_with_position(event: MutableMapping[str, Any]) -> None:
+            if event["type"] == "http.response.start":
+                event = {**event, "headers": [*event["headers"], (POSITION, b"%d" % replica.position)]}
+            await send(event)
+
+        await app(scope, receive, send_with_position)
+
+    return asgi.http_middleware(handle)(app)
+
+
+def _position(text: bytes) -> int:
+    """0: absent, or no number."""
+    return int(text) if text.isdigit() and len(text) <= POSITION_DIGITS_MAX else 0
+
+
 # --- MCP and background tasks -----------------------------------------------------------------------------------------
 
 
@@ -255,6 +351,12 @@ async def _sweep(bus: Bus) -> None:
         with suppress(TelexError):  # requests report an unavailable store
             await bus.sweep()
         await asyncio.sleep(SWEEP_SECONDS)
+
+
+async def _fill(events: RecentEvents) -> None:
+    """Fold the log for the page; where the store is unavailable, requests report it."""
+    with suppress(TelexError):
+        await events.fill()
 
 
 @asynccontextmanager

@@ -254,6 +254,23 @@ def route(path: str, handle: Callable[[Request], Awaitable[HttpResponse]], metho
     return Route(path, endpoint, methods=[method])
 
 
+async def collected(app: App, scope: Scope, receive: Receive) -> HttpResponse:
+    """The complete response of an app. Raises ClientDisconnected."""
+    parts, start = [b""], dict[str, Any]()
+
+    async def collect(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+        parts.append(message.get("body", b""))
+
+    await app(scope, receive, collect)
+    if not start:
+        raise ClientDisconnected
+    headers = dict(start["headers"])
+    more = tuple((name, headers[name]) for name in (b"retry-after", b"allow", b"www-authenticate") if name in headers)
+    return HttpResponse(start["status"], b"".join(parts), headers.get(b"content-type", b""), more)
+
+
 class ResponseSender:
     """A `send` that records how much of the response it has sent."""
 

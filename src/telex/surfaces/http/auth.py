@@ -18,6 +18,7 @@ from telex.model.finding import Finding
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN, LEADS
 from telex.protocol.verbs import Verb, arguments
+from telex.surfaces.alerts.links import PATH as ANSWERS
 from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import App, Header, HttpResponse, Receive, ResponseSender, Scope, Send, TaskWatch
 from telex.surfaces.http.tokens import AT_HOME, Caller, Token
@@ -25,12 +26,13 @@ from telex.validation.authorization import normalised
 
 DIFFERS = "identity-differs"
 ANONYMOUS = Caller(None, None, False, None)
-PUBLIC_PATHS = frozenset(("/", "/healthz", "/readyz"))  # and everything under /static/
+PUBLIC_PATHS = frozenset(("/", "/healthz", "/readyz"))
+PUBLIC_FOLDERS = ("/static/", ANSWERS)  # an answer link is its own permission
 REVALIDATION_SECONDS = 2.0  # of the tokens of open requests
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _EVERY_ADDRESS = ("0.0.0.0", "::", "")
 _FORWARDED = frozenset((b"forwarded", b"via", b"x-real-ip"))  # and every x-forwarded-…
-_OPERATOR_ONLY = Finding("operator-only", "$", "Ask a person: this needs an operator's token.")
+OPERATOR_ONLY = Finding("operator-only", "$", "Ask a person: this needs an operator's token.")
 
 AllowedHosts = dict[bytes, frozenset[bytes]]  # by value of Host: the origins of the hub's own pages
 
@@ -86,7 +88,7 @@ class AuthMiddleware:
         peer = scope.get("client")
         if not self._tokens_only and not headers.is_forwarded and is_loopback(peer[0] if peer else None):
             return AT_HOME
-        return ANONYMOUS if path in PUBLIC_PATHS or path.startswith("/static/") else asgi.TOKEN_NEEDED
+        return ANONYMOUS if path in PUBLIC_PATHS or path.startswith(PUBLIC_FOLDERS) else asgi.TOKEN_NEEDED
 
     def _token_caller(self, values: list[bytes]) -> Caller | HttpResponse:
         scheme, _, text = values[0].decode("latin-1").strip().partition(" ")
@@ -177,10 +179,11 @@ def _own_origins(host: bytes, hosts: AllowedHosts, server: tuple[str, int | None
 
 
 def _follows_link(headers: _RequestHeaders, scope: Scope) -> bool:
-    """A person follows a link to the page, which shows nothing to the other site. A frame would."""
+    """A person follows a link to the page or to an answer page, which show nothing to the other site and change
+    nothing. A frame would."""
     mode, destination = headers.fetch.get(b"sec-fetch-mode"), headers.fetch.get(b"sec-fetch-dest")
-    is_read = scope["path"] == "/" and scope["method"] in ("GET", "HEAD")
-    return is_read and mode == b"navigate" and destination == b"document"
+    is_page = scope["path"] == "/" or scope["path"].startswith(ANSWERS)
+    return is_page and scope["method"] in ("GET", "HEAD") and mode == b"navigate" and destination == b"document"
 
 
 def is_forwarded(headers: Iterable[Header]) -> bool:
@@ -205,7 +208,7 @@ def is_loopback(peer: str | None) -> bool:
 def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] | Finding:
     """The arguments with the name and role of the token, or why they are refused."""
     if verb.may == "operator" and not caller.operator:
-        return _OPERATOR_ONLY
+        return OPERATOR_ONLY
     if caller.token is None or verb.acts is None:
         return given
     if caller.operator:
@@ -227,7 +230,7 @@ def _acting_agent(caller: Caller, agent: str, verb: Verb, acts: str, given: dict
         if verb.by is None or caller.role not in LEADS:
             return _differs(agent, acts, claimed)
         is_human = HUMAN in (normalised(claimed), normalised(_claim(given, "role") or ""))
-        return _OPERATOR_ONLY if is_human else given
+        return OPERATOR_ONLY if is_human else given
     given = given | _argument(verb, acts, agent)
     if "role" not in arguments(verb.name) or caller.role is None:
         return given

@@ -120,14 +120,14 @@ async def _send_event(app: App, limits: Limits, scope: Scope, receive: Receive) 
     headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(event.raw))]
     if as_traceparent(event.traceparent) and not asgi.header(scope, TRACEPARENT.encode()):
         headers.append((TRACEPARENT.encode(), str(event.traceparent).encode()))
-    return await _call(
+    return await asgi.collected(
         app, dict(scope) | {"query_string": query, "headers": headers}, asgi.with_body(event.raw, receive)
     )
 
 
 async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse:
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
-    answer = await _call(app, dict(scope) | {"headers": headers}, receive)
+    answer = await asgi.collected(app, dict(scope) | {"headers": headers}, receive)
     if (answer.status, answer.kind) != (200, asgi.JSON):
         return answer
     tree = decoded(answer.body)["answer"]
@@ -145,7 +145,7 @@ def event_of_lease(lease: LeasedMessage) -> bytes:
     rendering = lease.rendering or lease.message
     message = lease.message._replace(dialect=rendering.dialect, type=rendering.type, raw=lease.raw)
     more = {"token": lease.token, "inbox": lease.inbox, "attempt": lease.attempt}
-    return event_of(message, more | {"leaseduntil": _timestamp(lease.until)})
+    return event_of(message, more | {"leaseduntil": timestamp(lease.until)})
 
 
 def event_of(message: StoredMessage, more: dict[str, Any]) -> bytes:
@@ -155,7 +155,7 @@ def event_of(message: StoredMessage, more: dict[str, Any]) -> bytes:
         "id": message.id,
         "source": quote(message.sender, safe=""),  # it must be a URI reference
         "type": ".".join(("telex", message.dialect or "text", *([message.type] if message.type else []))),
-        "time": _timestamp(message.at),
+        "time": timestamp(message.at),
         "subject": message.to,
         "correlationid": message.correlation,
         "replyto": message.reply_to,
@@ -179,21 +179,5 @@ def _encode_data(message: StoredMessage) -> tuple[str, str, bytes]:
     return kind, "data", msgspec.json.encode(text)
 
 
-def _timestamp(at: float) -> str:
+def timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-async def _call(app: App, scope: Scope, receive: Receive) -> HttpResponse:
-    parts, start = [b""], dict[str, Any]()
-
-    async def collect(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            start.update(message)
-        parts.append(message.get("body", b""))
-
-    await app(scope, receive, collect)
-    if not start:
-        raise ClientDisconnected
-    headers = dict(start["headers"])
-    more = tuple((name, headers[name]) for name in (b"retry-after", b"allow", b"www-authenticate") if name in headers)
-    return HttpResponse(start["status"], b"".join(parts), headers.get(b"content-type", b""), more)

@@ -5,7 +5,7 @@ middleware. Each hub has its own registry.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import perf_counter
 
@@ -15,9 +15,12 @@ from telex import __version__
 from telex.errors import StoreError
 from telex.model.message import Event, StoredMessage, detail_of
 from telex.ports.bus import Bus
+from telex.ports.replica import ReplicaStatus
 from telex.ports.store import Query
+from telex.surfaces.alerts.runner import AlertRunner, TargetStatus
 from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send
+from telex.surfaces.http.replica import lag, replica_of
 from telex.surfaces.http.stream import newest_seq
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -28,6 +31,26 @@ VALUES_MAX = 200  # of one label; further dialects and codes are counted as `oth
 OTHER, NONE = "other", "none"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 SEND, WAITING, EVENTS = "/send", ("/receive", "/request", "/messages/{id}/settled"), "/events"
+PAGE_UPDATES = "/page/stream"
+ALERT_GAUGES: dict[str, tuple[str, Callable[[TargetStatus], float]]] = {
+    "telex_alerts_delivered": ("Alerts delivered since the start of the hub.", lambda target: target.delivered),
+    "telex_alerts_failed": ("Attempts that failed since the start of the hub.", lambda target: target.failed),
+    "telex_alerts_given_up": ("Alerts given up since the start of the hub.", lambda target: target.given_up),
+    "telex_alerts_pending": ("Alerts that are not delivered yet.", lambda target: target.pending),
+    "telex_alerts_failing": ("1: the last attempt failed.", lambda target: target.error is not None),
+}
+REPLICA_GAUGES: dict[str, tuple[str, Callable[[ReplicaStatus], float]]] = {
+    "telex_replica_position": ("Last log entry of this copy.", lambda status: status.position),
+    "telex_replica_lag": ("Log entries that this copy lacks.", lambda status: lag(status, status.position)),
+    "telex_replica_writer": ("1: this hub wrote the last batch.", lambda status: status.writer == status.node),
+    "telex_replica_halted": ("1: this copy takes no more entries.", lambda status: status.halted is not None),
+    "telex_replica_clock_offset_seconds": (
+        "Difference of the servers' clock and this machine's.",
+        lambda status: status.clock_offset,
+    ),
+    "telex_replica_log_bytes": ("Size of the log.", lambda status: status.log_bytes),
+    "telex_hubs": ("Hubs of the team.", lambda status: len(status.hubs)),
+}
 
 
 class Metrics:
@@ -55,6 +78,9 @@ class Metrics:
         self._requests = Counter("telex_http_requests", "Requests answered.", ["route", "status"], registry=own)
         self._viewers = Gauge("telex_viewers", "Current viewers of live events.", registry=own)
         self._waiting = Gauge("telex_waiting_readers", "Readers that currently wait for a message.", registry=own)
+        self.alerts: AlertRunner | None = None
+        self._alerts: dict[str, Gauge] = {}  # created with the first alerts
+        self._replica: dict[str, Gauge] = {}  # created by the first status: a hub without a replica has none
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -100,7 +126,7 @@ class Metrics:
     async def _count_request(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         route, sender, began = self._routes.label(scope["path"]), ResponseSender(send), perf_counter()
         gauge = self._waiting if route in WAITING else None
-        if route == EVENTS and asgi.is_event_stream(scope):
+        if (route == EVENTS or scope["path"] == PAGE_UPDATES) and asgi.is_event_stream(scope):
             gauge = self._viewers
         if gauge is not None:
             gauge.inc()
@@ -132,7 +158,25 @@ class Metrics:
         self._members.clear()
         for presence in roster:
             self._members.labels(presence.state).inc()
+        replica = replica_of(bus)
+        if replica is not None:
+            self._set_replica(replica.status())
+        if self.alerts is not None:
+            self._set_alerts(await self.alerts.status())
         return generate_latest(self.registry)
+
+    def _set_alerts(self, targets: Iterable[TargetStatus]) -> None:
+        for target in targets:
+            for name, (text, value) in ALERT_GAUGES.items():
+                if name not in self._alerts:
+                    self._alerts[name] = Gauge(name, text, ["target"], registry=self.registry)
+                self._alerts[name].labels(target.name).set(value(target))
+
+    def _set_replica(self, status: ReplicaStatus) -> None:
+        for name, (text, value) in REPLICA_GAUGES.items():
+            if name not in self._replica:
+                self._replica[name] = Gauge(name, text, registry=self.registry)
+            self._replica[name].set(value(status))
 
 
 class RouteLabels:

@@ -13,6 +13,7 @@ from telex.ports.bus import Receipt
 from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS, is_value, optional, type_hints
 from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
 from telex.surfaces.http.asgi import EVENT_STREAM, JSON, PROBLEM, STATUSES
+from telex.surfaces.http.replica import ReplicaHealth
 from telex.surfaces.http.verbs import BATCH_ARGUMENTS, CHECK_ARGUMENTS, SVG, CheckResponse
 
 Schema = dict[str, Any]
@@ -209,7 +210,14 @@ def _other_operations(schemas: SchemaBuilder) -> list[tuple[str, str, Schema]]:
     metrics = _other(
         "metrics", "Metrics for Prometheus.", hub, None, media_type="text/plain", description="metrics for Prometheus"
     )
-    ready = _other("ready", "Is the hub up, and is its store available?", hub, _flag("ready"))
+    replica = {"properties": {"replica": schemas.of(ReplicaHealth)}}  # of a hub that shares its store with others
+    ready = _other(
+        "ready",
+        "Is the hub up, is its store available, and is its copy of it current?",
+        hub,
+        _also(_flag("ready"), replica),
+    )
+    ready["responses"]["503"]["content"] = {PROBLEM.decode(): {"schema": _also(_PROBLEM_REFERENCE, replica)}}
     correlation = [_parameter(arguments("trace")["correlation"], "path", schemas)]
     return [
         ("/check", "post", check | {"parameters": check_arguments, "requestBody": _MESSAGE_BODY}),
@@ -237,6 +245,10 @@ def _other(
 
 def _flag(name: str) -> Schema:
     return {"type": "object", "properties": {name: {"type": "boolean"}}, "required": [name]}
+
+
+def _also(schema: Schema, optional_fields: Schema) -> Schema:
+    return {"allOf": [schema, optional_fields]}
 
 
 def _wrapped(schema: Schema) -> Schema:

@@ -35,6 +35,9 @@ from telex.ports.bus import Bus, MessageHistory
 from telex.ports.store import Query
 from telex.protocol import plain
 from telex.surfaces.http.page_stats import explanation
+from telex.surfaces.page.gist import gist
+from telex.surfaces.page.history import History
+from telex.surfaces.page.rows import delivery_row, row
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 if TYPE_CHECKING:
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
 CHARACTERS_MAX = 20_000  # of rendered text: hostile text of this length takes a fifth of a second
 NESTING_MAX = 20  # levels of quotes and lists
 RAW_BYTES_MAX = 65_536  # of one text on the page
+BODY_BYTES, BODY_BYTES_MAX = 16_384, 4 * 1_048_576  # of one message: unless more is asked for, and at most
+DELIVERIES_MAX = 50
+EVENTS_MAX = 200
 TREE_BYTES_MAX = 262_144  # a larger message is shown as text only
 READERS_MAX = 50
 SEQ_MAX = 2**63 - 1
@@ -55,19 +61,26 @@ _FORM_TYPE = ("name", "purpose", "senders", "receivers", "priority", "reply", "s
 Facts = dict[str, Any]
 
 
-async def message_facts(bus: Bus, policy: CheckPolicy, seq: int) -> Facts:
+class MessageFactsQuery(NamedTuple):
+    seq: int
+    at: float  # the moment at which its state is shown
+    body_max: int = BODY_BYTES  # bytes of its text
+
+
+async def message_facts(bus: Bus, policy: CheckPolicy, query: MessageFactsQuery) -> Facts:
     """Everything about the message with this sequence number. Raises NotFound."""
-    message = await _message(bus, seq)
-    history = next((history for history in await bus.why(message.id) if history.message.seq == seq), None)
+    message = await _message(bus, query.seq)
+    history = next((history for history in await bus.why(message.id) if history.message.seq == query.seq), None)
     if history is None:
-        raise no_such_message(seq)
+        raise no_such_message(query.seq)
     checked = check(message.raw, policy, as_role=message.role, as_name=message.sender)
     dialect, type_ = kind_of(message, policy)
-    text, cut = text_of(message.raw)
+    text, cut = text_of(message.raw, query.body_max)
     shown, html_of = _markup_of(message, dialect, type_, checked)
     findings = _findings(history)
     codes = dict.fromkeys([*(row["code"] for row in findings), *(finding.code for finding in checked.findings)])
     return {
+        **await _state_facts(bus, policy, history, query.at),
         "message": {name: value for name, value in plain(message).items() if name != "raw"},
         "raw": text,
         "bytes": len(message.raw),
@@ -81,12 +94,35 @@ async def message_facts(bus: Bus, policy: CheckPolicy, seq: int) -> Facts:
         "check": _check_facts(checked),
         "explanations": {code: explained for code in codes if (explained := explanation(code))},
         "about": _about(dialect, type_),
-        "state": history.state,
         "answer_by": history.answer_by,
-        "deliveries": history.deliveries,
-        "events": history.events,
+        "events": [event for event in history.events if event.at <= query.at][-EVENTS_MAX:],
         "renderings": await _renderings(bus, history),
     }
+
+
+async def _state_facts(bus: Bus, policy: CheckPolicy, story: MessageHistory, at: float) -> Facts:
+    """Row and deliveries at a moment, and the messages before and after it."""
+    folded = History(policy.dialects)
+    for event in story.events:
+        folded.fold(event, story.message)
+    message = folded.messages[story.message.seq]
+    answer = message.answered_by if message.answered <= at else 0
+    return {
+        "row": row(message, at),
+        "deliveries": [delivery_row(delivery, at) for delivery in message.deliveries[:DELIVERIES_MAX]],
+        "deliveries_more": max(0, len(message.deliveries) - DELIVERIES_MAX),
+        "reply_to": await _linked(bus, id_=message.reply_to) if message.reply_to else None,
+        "answered_by": await _linked(bus, seq=answer) if answer else None,
+    }
+
+
+async def _linked(bus: Bus, *, id_: str = "", seq: int = 0) -> Facts | None:
+    """What a link to another message shows."""
+    try:
+        message = await _message(bus, seq) if seq else (await bus.why(id_))[-1].message
+    except NotFound:
+        return None
+    return {"seq": message.seq, "id": message.id, "from": message.sender, "at": message.at, "gist": gist(message.raw)}
 
 
 async def _message(bus: Bus, seq: int) -> StoredMessage:
@@ -108,9 +144,9 @@ def kind_of(message: StoredMessage, policy: CheckPolicy) -> tuple[Dialect | None
     return dialect, dialect.types.get(message.type or "") if dialect is not None else None
 
 
-def text_of(raw: bytes) -> tuple[str, bool]:
+def text_of(raw: bytes, bytes_max: int = RAW_BYTES_MAX) -> tuple[str, bool]:
     """The bytes as text, and whether it was cut."""
-    return raw[:RAW_BYTES_MAX].decode("utf-8", "backslashreplace"), len(raw) > RAW_BYTES_MAX
+    return raw[:bytes_max].decode("utf-8", "backslashreplace"), len(raw) > bytes_max
 
 
 def read_tree(message: StoredMessage, policy: CheckPolicy) -> Any:

@@ -15,15 +15,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from time import perf_counter
+from urllib.parse import urlsplit
 
 import uvicorn
 
 from telex.config import Settings
+from telex.config.notify import NotifySettings
 from telex.model.limits import HUB_LIMITS, HubLimits
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.model.text import shown
 from telex.ports.bus import Bus
+from telex.surfaces.alerts.runner import AlertOptions
 from telex.surfaces.http.app import build_app
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, http_middleware
 from telex.surfaces.http.auth import AuthMiddleware, allowed_hosts, bracketed
@@ -61,6 +64,7 @@ class ServerOptions(NamedTuple):
     tokens_only: bool = False
     log: Callable[[str], None] | None = None
     limits: HubLimits = HUB_LIMITS
+    alerts: NotifySettings | None = None
 
 
 # --- sockets ----------------------------------------------------------------------------------------------------------
@@ -129,8 +133,10 @@ async def serve(bus: Bus, settings: Settings, options: ServerOptions, ready: Cal
         )
     )
     path = getattr(getattr(bus, "store", None), "path", None)
-    hooks = hook_routes(path) if isinstance(path, str) else ()  # of coding tools, where the store is a file
-    app = build_app(bus, settings, make_middleware(options, limits), hooks)
+    is_shared = getattr(bus, "replica", None) is not None
+    hooks = hook_routes(path) if isinstance(path, str) and not is_shared else ()  # where the store is this file alone
+    alerts = AlertOptions(options.alerts, options.listening.address) if options.alerts is not None else None
+    app = build_app(bus, settings, make_middleware(options, limits), hooks, alerts)
     server = make_server(app, options, limits, ready)
     with _ended_by_signals(server):
         await server.serve(sockets=listeners(options.listening.sockets))
@@ -138,10 +144,17 @@ async def serve(bus: Bus, settings: Settings, options: ServerOptions, ready: Cal
 
 def make_middleware(options: ServerOptions, limits: RequestLimits) -> Callable[[App], App]:
     """Authentication, then limits; the access log around both."""
-    hosts = allowed_hosts(options.listening.port, options.names, options.listening.host)
+    names = (*options.names, *_public_names(options.alerts))
+    hosts = allowed_hosts(options.listening.port, names, options.listening.host)
     auth = AuthMiddleware(hosts, options.tokens, tokens_only=options.tokens_only)
     log = access_log(options.log) if options.log is not None else None
     return lambda app: log(auth(limits(app))) if log is not None else auth(limits(app))
+
+
+def _public_names(alerts: NotifySettings | None) -> tuple[str, ...]:
+    """The host of the links in alerts, which the operator has named."""
+    host = urlsplit(alerts.public_url).netloc if alerts is not None and alerts.public_url else ""
+    return (host,) if host else ()
 
 
 class HubServer(uvicorn.Server):

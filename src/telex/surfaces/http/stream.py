@@ -53,11 +53,11 @@ async def newest_seq(bus: Bus) -> int:
 
 
 def frame(event: Event, message: StoredMessage | None) -> bytes:
-    text = _on_one_line(encoded(plain(EventRecord(event, message))))
+    text = on_one_line(encoded(plain(EventRecord(event, message))))
     return b"id: %d\nevent: happening\ndata: %b\n\n" % (event.seq, text)
 
 
-def _on_one_line(text: bytes) -> bytes:
+def on_one_line(text: bytes) -> bytes:
     for end, escaped in _LINE_ENDS.items():
         if end in text:
             text = text.replace(end, escaped)
@@ -74,7 +74,7 @@ def in_whole_lines(send: Send) -> Send:
             kinds = [value for name, value in event["headers"] if name.lower() == b"content-type"]
             is_stream = any(kind.startswith(EVENT_STREAM) for kind in kinds)
         elif is_stream:
-            event = {**event, "body": _on_one_line(event.get("body", b""))}
+            event = {**event, "body": on_one_line(event.get("body", b""))}
         await send(event)
 
     return escaped

@@ -47,6 +47,8 @@ class Caller(NamedTuple):
     role: str | None  # bound to the token
     operator: bool  # may do what only a person may do
     token: str | None  # public id of the token; None: there was none
+    viewer: bool = False  # may read, and nothing else
+    conversation: str | None = None  # the only one that a viewer may read; None: all
 
 
 AT_HOME = Caller(None, None, True, None)  # on this machine, without a token: as trusted as the command line
@@ -68,8 +70,16 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operator: bool
     made_at: _Time
     expires_at: _Time | None
+    viewer: bool = False
+    conversation: _Text | None = None
 
     def __post_init__(self) -> None:
+        if self.viewer:
+            if self.operator or self.agent is not None or self.role is not None:
+                raise ValueError("the token of a viewer has no name, no role and no rights of an operator")
+            return
+        if self.conversation is not None:
+            raise ValueError("only the token of a viewer is limited to a conversation")
         if not self.operator and (self.agent is None or self.role is None):
             raise ValueError("the token of an agent needs a name and a role")  # it would be valid for every agent
 
@@ -78,7 +88,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def caller(self) -> Caller:
-        return Caller(self.agent, self.role, self.operator, self.id)
+        return Caller(self.agent, self.role, self.operator, self.id, viewer=self.viewer, conversation=self.conversation)
 
 
 class _Content(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,10 +99,21 @@ def new_token(
     *, agent: str | None, role: str | None, operator: bool, now: float, expires_at: float | None = None
 ) -> tuple[Token, str]:
     """A token to store, and its text to show once."""
-    id_ = "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH))
-    secret = secrets.token_hex(_SECRET_BYTES)
+    id_, secret = _new_id_and_secret()
     token = Token(id_, _hash(secret), agent, role, operator=operator, made_at=now, expires_at=expires_at)
     return token, f"{PREFIX}{id_}_{secret}"
+
+
+def new_viewer_token(*, conversation: str | None, now: float, expires_at: float) -> tuple[Token, str]:
+    """A token that may read everything, or one conversation."""
+    id_, secret = _new_id_and_secret()
+    about: dict[str, Any] = {"made_at": now, "expires_at": expires_at, "viewer": True, "conversation": conversation}
+    token = Token(id_, _hash(secret), None, None, operator=False, **about)
+    return token, f"{PREFIX}{id_}_{secret}"
+
+
+def _new_id_and_secret() -> tuple[str, str]:
+    return "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH)), secrets.token_hex(_SECRET_BYTES)
 
 
 def matching(text: str, tokens: dict[str, Token], now: float) -> Token | None:
