@@ -1,6 +1,6 @@
 """A browser that looks at a real hub, and notices whatever should not happen in it.
 
-The browser is closed after every file of tests: while it is open, this process has an event loop running.
+The browser is closed after the tests of this folder: while it is open, this process has an event loop running.
 """
 
 import os
@@ -52,7 +52,7 @@ def axe() -> str:
     return AXE.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])

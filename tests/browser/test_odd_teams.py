@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE, WIDE, Watch
 from tests.browser.hub_process import HubProcess
@@ -42,36 +42,21 @@ def size(page: Page, screen: tuple[int, int]) -> None:
 
 @proves("page/large-team")
 @pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
-def test_of_a_large_team_those_with_something_open_are_shown_first(large: HubProcess, page: Page, screen: Any) -> None:
+def test_no_label_of_a_large_team_runs_into_another(large: HubProcess, page: Page, screen: Any) -> None:
     size(page, screen)
     page.goto("/")
-    team = page.locator("telex-team-aside")
-    expect(team.locator("li")).to_have_count(12)
-    expect(team.locator("li", has_text="agent-39")).to_contain_text("1 open")
-    expect(team).to_contain_text("30 more in the team")  # the sender is in it too
-    for row in team.locator("li").all():
-        assert row.evaluate(OVERLAPPING) == []
-    if screen == PHONE:
-        heading = page.get_by_role("heading", name="Messages")
-        assert _top(heading) < 2 * PHONE[1]
-    team.get_by_role("link", name="30 more").click()
-    rows = page.locator(".team-table tbody tr")
-    expect(rows).to_have_count(TEAM + 2)
-    for row in rows.all():
-        assert row.evaluate(OVERLAPPING) == []
-
-
-def _top(one: Locator) -> float:
-    box = one.bounding_box()
-    assert box is not None
-    return box["y"]
+    labels = page.locator(".tl-label")
+    expect(page.locator(".tl-group")).to_contain_text("dev")
+    for label in labels.all():
+        assert label.evaluate(OVERLAPPING) == []
+    page.goto("/#/agents")
+    expect(page.locator("main h1")).to_be_visible()
 
 
 @proves("page/phone")
-@pytest.mark.parametrize("view", ["thread", "threads", "message"])
-def test_the_longest_id_is_broken_and_not_the_page(large: HubProcess, page: Page, view: str) -> None:
+@pytest.mark.parametrize("where", [f"conversation/{LONG_ID}", "conversations", "message/id/second"])
+def test_the_longest_id_is_broken_and_not_the_page(large: HubProcess, page: Page, where: str) -> None:
     size(page, PHONE)
-    where = {"thread": f"thread/{LONG_ID}", "threads": "threads", "message": "message/id/second"}[view]
     page.goto(f"/#/{where}")
     expect(page.locator("main")).to_contain_text(LONG_ID)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
@@ -81,21 +66,9 @@ def test_the_longest_id_is_broken_and_not_the_page(large: HubProcess, page: Page
 def test_what_is_not_there_may_have_been_called_anything(hub: HubProcess, page: Page, watch: Watch) -> None:
     watch.forgive("404")
     size(page, PHONE)
-    page.goto(f"/#/thread/{LONG_ID * 2}")
+    page.goto(f"/#/conversation/{LONG_ID * 2}")
     expect(page.locator("main")).to_contain_text("not-found")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-
-
-@proves("page/thread/near")
-def test_in_a_large_team_those_who_speak_stand_beside_each_other(large: HubProcess, page: Page) -> None:
-    large.say("Everybody, please listen.", to="*", id="all", correlation="talk")
-    large.say("I do.", sender="agent-39", to="dev", correlation="talk")
-    page.goto("/#/thread/talk")
-    columns = page.locator(".diagram-head title")
-    expect(columns).to_have_count(TEAM + 2)
-    assert [columns.nth(index).text_content() for index in (0, 1)] == ["dev", "agent-39"]
-    for label in page.locator(".diagram-body .label").all():
-        expect(label).to_be_in_viewport()
 
 
 @proves("page/right-to-left")
@@ -103,7 +76,7 @@ def test_what_runs_from_right_to_left_begins_on_the_right(hub: HubProcess, page:
     hub.say("الاختبار فشل.", id="rtl")
     hub.say("The test has failed.", id="ltr")
     page.goto("/")
-    lines = page.locator(".happening.said .in-a-line")
+    lines = page.locator(".feed .row-gist")
     expect(lines).to_have_count(2)
     where = """(line) => {
       const range = document.createRange(), box = line.getBoundingClientRect();
@@ -121,5 +94,5 @@ def test_a_line_of_the_feed_has_no_marks_of_markdown_and_tells_each_code_once(hu
     hub.say("**Not delivered.** Try *again*.", id="bold")
     hub.say({"type": "approval_request"}, id="empty")
     page.goto("/")
-    expect(page.locator(".in-a-line", has_text="Not delivered. Try")).to_be_visible()
-    expect(page.locator(".happening.refused .codes")).to_have_text("field-missing 8×")
+    expect(page.locator(".feed .row-gist", has_text="Not delivered. Try")).to_be_visible()
+    expect(page.locator(".feed .row.is-refused .row-why")).to_have_text("field-missing")

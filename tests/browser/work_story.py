@@ -84,7 +84,7 @@ def play(path: Path) -> None:
             )
             made["payload"]["description"] = f"{who} cannot go on before {whom} has answered."
             work.say(made, who, whom)
-        clock.at = time.time() - 30.0
+        clock.at = time.time() - 90.0
         _shutdown(work)
 
 

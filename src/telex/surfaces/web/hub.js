@@ -1,7 +1,6 @@
-// How does the page speak with the hub? `get` and `post` for one answer, `live` for everything that happens, `me` for who
-// it is to the hub.
+/** The hub over HTTP: `get` and `post` for one answer, `live` for updates, `me` for who is looking, `hubNow` its clock. */
 
-import { frames } from "./sse.js";
+import { createParser } from "./vendor/eventsource-parser.js";
 
 const TOKEN = "telex-token"; // kept for this tab only, and only where a person has typed one
 const SILENCE_MS = 60_000; // heartbeats come more often: a stream this quiet is dead, whatever the network says
@@ -21,6 +20,17 @@ export class Problem extends Error {
     this.body = body; // the whole document: findings, fixed, id …
     this.findings = Array.isArray(body.findings) ? body.findings : [];
   }
+}
+
+let ahead = 0; // seconds by which the hub's clock is ahead of the browser's
+const AHEAD_STEP = 0.5; // smaller differences are the time that an answer took
+
+/** The hub's clock, in seconds since 1970: the clock of the browser may be wrong. */
+export const hubNow = () => Date.now() / 1000 + ahead;
+
+function setClock(now) {
+  const found = now - Date.now() / 1000;
+  if (Math.abs(found - ahead) > AHEAD_STEP) ahead = found;
 }
 
 export const token = {
@@ -55,8 +65,10 @@ async function asked(path, query, isWanted, options) {
   }
   const body = understood(text);
   if (!answer.ok) return refused(answer.status, body, next);
+  if (typeof body?.now === "number") setClock(body.now);
   const found = has("answer")(body) && Object.keys(body).length === 1 ? body.answer : body;
-  if (body === undefined || !isWanted(found)) throw new Problem(0, { detail: `${NO_HUB} ${next}`, code: "hub-unreachable" });
+  if (body === undefined || !isWanted(found))
+    throw new Problem(0, { detail: `${NO_HUB} ${next}`, code: "hub-unreachable" });
   return found;
 }
 
@@ -81,12 +93,18 @@ function understood(text) {
  */
 function refused(status, body, next = ASKED_AGAIN) {
   if (typeof body?.code !== "string" || typeof body.detail !== "string")
-    throw new Problem(0, { detail: `${AWAY} Something else answered with ${status}. ${next}`, code: "hub-unreachable" });
+    throw new Problem(0, {
+      detail: `${AWAY} Something else answered with ${status}. ${next}`,
+      code: "hub-unreachable",
+    });
   if (status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
   throw new Problem(status, body);
 }
 
-/** The answer to a question: a list, or what `isWanted`. `{"answer": x}` comes back as x. Throws a Problem. */
+/**
+ * The answer to a question: a list, or what `isWanted`. `{"answer": x}` comes back as x. Throws a Problem.
+ * @param {(body: any) => boolean} [isWanted]
+ */
 export const get = (path, query, isWanted = Array.isArray) => asked(path, query, isWanted, { headers: headed() });
 
 /** Something done, and an answer that `isWanted`. `body`: an object is sent as JSON, a string as it is (a message). */
@@ -107,40 +125,37 @@ export const isReused = (problem) => problem?.findings.some((finding) => finding
 /** One place in a path: `/messages/${part(id)}`. */
 export const part = encodeURIComponent;
 
-/** Who is looking: whoever has an agent's token is that agent, and may not do what is a person's to do. */
-export const me = { agent: null, role: null, operator: true };
-let met = null;
-let metWith = "";
+/**
+ * Who is looking: an agent's token acts as that agent, which may not do what is a person's to do. A viewer does nothing;
+ * with a conversation it reads that one only.
+ */
+export const me = { agent: null, role: null, operator: true, viewer: false, conversation: null };
 
-/** Settled once the hub has said who that is; it is asked once for each token. */
-export function meet() {
-  const held = token.get();
-  if (!met || metWith !== held) {
-    metWith = held;
-    met = get("/page/me", {}, has("operator")).then((found) => void Object.assign(me, found));
-    met.catch(() => (met = null)); // asked again by whoever comes next
-  }
-  return met;
-}
+/** Settled once the hub has said who is looking. */
+export const meet = () => live.begun;
 
 /**
- * Everything that happens, once and in order, whether or not the hub restarts in between.
+ * Updates of the team, each once and in order, whether or not the hub restarts in between.
  *
- * `live.hear(batch => …)` gives [{event, message}, …] and returns how to stop hearing; `live.state` is
- * "connecting", "live", "lost", "resting" or "shut out", and `live.watch(fn)` hears when that changes.
+ * `live.hear((update) => …)` returns how to stop hearing; `live.state` is a key of CONNECTION in states.js, and
+ * `live.watch(fn)` hears when it changes. An update is
+ *   {seq, now, rows: new and changed messages, agents: names, conversations: ids, needs: count or null, roster: bool,
+ *    refusals: of the last hour}
+ * with `reset: true` if more changed than it has place for. The first update after each connection has also `summary`:
+ * {team, messages, needs, me, hubs}.
  */
 class Live {
   state = "connecting";
-  seq = 0; // the last event heard
-  #at = 0; // and when it happened: another record may have an event of that number too
+  #id = ""; // of the last update
   #hearers = new Set();
   #watchers = new Set();
-  #batch = [];
-  #stop = null;
+  #abort = null;
+  /** @type {(value?: any) => void} */
   #wake = () => {};
   #hidden = 0;
+  /** @type {(value?: any) => void} */
   #begin = () => {};
-  /** Settled once it is known from where on everything will be heard: what is asked for after that misses nothing. */
+  /** Settled at the first update: what is loaded after that misses nothing. */
   begun = new Promise((settled) => (this.#begin = settled));
 
   hear(hearer) {
@@ -153,29 +168,16 @@ class Live {
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Begin after the newest event there is. Called once, by the shell. */
+  /** Called once, by the shell. */
   async start() {
     document.addEventListener("visibilitychange", () => this.#seen());
     window.addEventListener("online", () => this.#wake());
     for (let tries = 0; ; tries += 1) {
       try {
-        const [last] = await get("/events", { newest_first: true, limit: 1 });
-        if (last) this.#keep(last.event);
-        break;
-      } catch (problem) {
-        this.#failed(problem);
-        await this.#pause(tries);
-      }
-    }
-    this.#begin();
-    for (let tries = 0; ; tries += 1) {
-      const before = this.seq;
-      try {
         await this.#follow(() => (tries = 0));
       } catch (problem) {
         this.#failed(problem);
       }
-      if (this.seq > before) tries = 0;
       do await this.#pause(tries);
       while (this.state === "resting"); // it may have come to rest in the middle of a pause
     }
@@ -187,62 +189,60 @@ class Live {
   }
 
   #failed(problem) {
-    if (this.state !== "resting") this.#now(problem.status === 401 || problem.status === 403 ? "shut out" : "lost");
-  }
-
-  #keep(event) {
-    this.seq = event.seq;
-    this.#at = event.at;
-  }
-
-  /** A hub that came back with another store has numbered its events anew: then nothing on the page holds. */
-  async #isSameRecord() {
-    if (!this.seq) return true; // nothing was heard of it yet
-    const [last] = await get("/events", { after: this.seq - 1, limit: 1 });
-    return last?.event.seq === this.seq && last.event.at === this.#at;
+    if (this.state === "resting") return;
+    this.#change(problem.status === 401 || problem.status === 403 ? "shut out" : "lost");
   }
 
   async #follow(connected) {
-    const stop = new AbortController();
-    this.#stop = stop;
-    let watchdog = setTimeout(() => stop.abort(), SILENCE_MS);
+    const abort = new AbortController();
+    this.#abort = abort;
+    let watchdog = 0;
     const alive = () => {
       clearTimeout(watchdog);
-      watchdog = setTimeout(() => stop.abort(), SILENCE_MS);
+      watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
     };
+    alive();
     try {
-      const answer = await fetch(addressed("/events", { after: this.seq }), {
-        headers: headed({ Accept: "text/event-stream", "Last-Event-ID": String(this.seq) }),
-        cache: "no-store",
-        signal: stop.signal,
-      });
-      if (!answer.ok) refused(answer.status, understood(await answer.text()));
-      if (!(await this.#isSameRecord())) return location.reload();
-      this.#now("live");
-      connected();
-      for await (const frame of frames(answer.body, alive)) this.#heard(frame);
+      const answer = await this.#answer(abort.signal);
+      const parser = createParser({ onEvent: (frame) => this.#take(frame, connected) });
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        alive();
+        parser.feed(piece.value);
+      }
     } finally {
       clearTimeout(watchdog);
-      this.#stop = null;
+      this.#abort = null;
     }
     throw new Problem(0, {});
   }
 
-  #heard(frame) {
-    if (frame.event !== "happening") return;
-    const happening = JSON.parse(frame.data);
-    if (happening.event.seq <= this.seq) return; // heard before: a stream that resumes may begin a little early
-    this.#keep(happening.event);
-    if (this.#batch.push(happening) === 1) setTimeout(() => this.#tell(), 30); // many at once are drawn once
+  async #answer(signal) {
+    const last = this.#id ? { "Last-Event-ID": this.#id } : {};
+    const headers = headed({ Accept: "text/event-stream", ...last });
+    const answer = await fetch("/page/stream", { headers, cache: "no-store", signal });
+    if (!answer.ok) refused(answer.status, understood(await answer.text()));
+    if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) throw new Problem(0, {});
+    return answer;
   }
 
-  #tell() {
-    const batch = this.#batch;
-    this.#batch = [];
-    for (const hearer of this.#hearers) hearer(batch);
+  #take({ event, id, data }, connected) {
+    if (event === "other-record") {
+      location.reload(); // the hub came back with another store: nothing on the page holds
+      return;
+    }
+    if (event !== "update") return;
+    const update = JSON.parse(data);
+    setClock(update.now);
+    if (update.summary) Object.assign(me, update.summary.me);
+    this.#id = id ?? this.#id;
+    connected();
+    this.#change("live");
+    this.#begin();
+    for (const hearer of this.#hearers) hearer(update);
   }
 
-  #now(state) {
+  #change(state) {
     if (state === this.state) return;
     this.state = state;
     for (const watcher of this.#watchers) watcher(state);
@@ -260,11 +260,11 @@ class Live {
     clearTimeout(this.#hidden);
     if (document.hidden) {
       this.#hidden = setTimeout(() => {
-        this.#now("resting");
-        this.#stop?.abort();
+        this.#change("resting");
+        this.#abort?.abort();
       }, HIDDEN_MS);
     } else if (this.state !== "live") {
-      this.#now("connecting");
+      this.#change("connecting");
       this.#wake();
     }
   }

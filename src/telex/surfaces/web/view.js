@@ -1,114 +1,129 @@
-// What does every view have in common? It loads, it draws, it hears what happens, and it says what went wrong.
+/** Base class of views, and the style sheets that views load. */
 
 import { LitElement, html, nothing } from "./vendor/lit.js";
-import { Problem, live, meet } from "./hub.js";
-import { problemNotice } from "./parts.js";
+import { Problem, live } from "./hub.js";
+import { problemNotice } from "./widgets/notice.js";
 
-export { at, go } from "./places.js";
+const REFRESH_MS = 300; // a burst of updates is one refresh
+const REFRESH_BUSY_MS = 2000; // and a busy team does not make the page ask all the time
+const RETRY_MS = 4000; // after a request that failed while the stream is live
 
-const REFRESH_MS = 300; // a burst of happenings is one refresh
-const REFRESH_BUSY_MS = 2000; // and a team that never pauses does not make the page ask all the time
-const AGAIN_MS = 4000; // after a question that failed while everything that happens is heard
-
-/** Is it worth asking again? A hub that has said no would say so again. */
+/** Would a retry help? The hub's refusals stay the same. */
 const passes = (problem) => problem.status === 0 || problem.status >= 500;
 
 /**
- * The base class of a view. A view overrides
+ * A view overrides
  *   load()            ask the hub and keep the answer in its own properties; called at first, on every change of place
- *                     and after what happens, if `concerns` says so
+ *                     and after updates that concern it
  *   content()         the lit template; called only once load() has succeeded
- *   concerns(batch)   should what just happened make it load again? By default nothing does
- *   happened(batch)   for a view that takes the happenings themselves, as the feed does
- * and reads `this.place`: {view, path: [...], query: {...}}.
+ *   concerns(update)  should this update make it load again? By default none does
+ *   heard(update)     takes every update, for a view that applies them without loading
+ *   keys              {j() {…}, Enter(event) {…}}: single keys, pressed while no field has the focus
+ *   writing           {to, conversation} of the message that `w` begins
+ *   heading           words for the title of the document; by default the title of the view
+ * and reads `this.place`: {view, path: [...], query: {...}}, `this.summary`: team, count of needs …
+ *
+ * An element of a view that was left is kept for a while and put back when the person returns: set up listeners in
+ * connectedCallback and remove them in disconnectedCallback.
  */
 export class View extends LitElement {
   static properties = {
     place: { attribute: false },
-    summary: { attribute: false }, // the counts that the shell keeps: of approvals, dead letters …
+    summary: { attribute: false }, // what the shell knows of the team
+    replica: { attribute: false }, // state of the hubs; null: the hub shares its store with none
     problem: { state: true },
     loaded: { state: true },
   };
 
-  #unhear = null;
+  #cancel = [];
   #timer = 0;
   #loadedAt = 0;
-  #loading = 0;
-  #again = 0;
+  #turn = 0;
+  #retry = 0;
 
   constructor() {
     super();
     this.place = { view: "", path: [], query: {} };
     this.summary = {};
+    this.replica = null;
     this.problem = null;
     this.loaded = false;
+    this.keys = {};
+  }
+
+  get heading() {
+    return "";
+  }
+
+  /** What `w` writes to while this view is shown: {to, conversation, reply_to}. */
+  get writing() {
+    return {};
   }
 
   createRenderRoot() {
-    return this; // light DOM: one style sheet, one document for readers and for assistive tools
+    return this; // light DOM: one style sheet, one document for assistive tools
   }
 
   connectedCallback() {
     super.connectedCallback();
-    this.#unhear = live.hear((batch) => {
-      this.happened(batch);
-      if (this.concerns(batch)) this.refresh();
-    });
-    this.#unwatch = live.watch((state) => {
-      if (state === "live" && this.problem) this.refresh();
-    });
+    this.#cancel = [
+      live.hear((update) => {
+        this.heard(update);
+        if (this.concerns(update)) this.refresh();
+      }),
+      live.watch((state) => {
+        if (state === "live" && this.problem) this.refresh();
+      }),
+    ];
   }
-
-  #unwatch = null;
 
   disconnectedCallback() {
     super.disconnectedCallback();
-    this.#unhear?.();
-    this.#unwatch?.();
+    for (const cancel of this.#cancel) cancel();
     clearTimeout(this.#timer);
-    clearTimeout(this.#again);
+    clearTimeout(this.#retry);
+    this.#timer = 0;
   }
 
   willUpdate(changed) {
     if (changed.has("place")) this.reload();
   }
 
-  /** Load soon, once for everything that happens in between. */
+  /** Load soon, once for all updates in between. */
   refresh() {
     if (this.#timer) return;
     const since = Date.now() - this.#loadedAt;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = 0;
-        this.reload();
-      },
-      Math.max(REFRESH_MS, Math.min(REFRESH_BUSY_MS, REFRESH_BUSY_MS - since)),
-    );
+    const wait = Math.max(REFRESH_MS, Math.min(REFRESH_BUSY_MS, REFRESH_BUSY_MS - since));
+    this.#timer = setTimeout(() => {
+      this.#timer = 0;
+      this.reload();
+    }, wait);
   }
 
   async reload() {
-    const turn = ++this.#loading;
-    clearTimeout(this.#again);
+    const turn = ++this.#turn;
+    clearTimeout(this.#retry);
     try {
-      await live.begun; // whatever happens after this load is heard
-      await meet(); // what may be offered depends on who is looking
+      await live.begun; // updates after this load are heard, and it is known who is looking
       await this.load();
-      if (turn !== this.#loading) return; // a later load has overtaken this one
+      if (turn !== this.#turn) return; // a later load has overtaken this one
       this.problem = null;
       this.loaded = true;
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
-      if (turn === this.#loading) this.#failed(problem);
+      if (turn === this.#turn) this.#failed(problem);
     }
     this.#loadedAt = Date.now();
     this.requestUpdate();
+    await this.updateComplete;
+    this.dispatchEvent(new CustomEvent("telex-loaded", { bubbles: true }));
   }
 
-  /** When the hub is heard again, it is asked again; but it may be heard all the while. */
+  /** The last known content stays. When the hub is back, it is asked again. */
   #failed(problem) {
     this.problem = problem;
     if (!passes(problem) || !this.isConnected) return;
-    this.#again = setTimeout(() => live.state === "live" && this.refresh(), AGAIN_MS);
+    this.#retry = setTimeout(() => live.state === "live" && this.refresh(), RETRY_MS);
   }
 
   async load() {}
@@ -117,30 +132,36 @@ export class View extends LitElement {
     return nothing;
   }
 
-  concerns() {
+  concerns(_update) {
     return false;
   }
 
-  happened() {}
+  heard(_update) {}
 
   render() {
-    const asking = this.problem ? nothing : html`<p class="loading" role="status">Loading …</p>`;
-    return html`${this.problem ? problemNotice(this.problem) : nothing} ${this.loaded ? this.content() : asking}`;
+    const loading = this.problem ? nothing : html`<p class="loading" role="status">Loading …</p>`;
+    return html`${this.problem ? problemNotice(this.problem) : nothing} ${this.loaded ? this.content() : loading}`;
   }
 }
 
-const registered = [];
+const sheets = new Map();
 
 /**
- * Make a view known to the shell. Once for each module, at its end:
- *   register({name: "dead", title: "Dead letters", group: "person", tag: "telex-dead", view: DeadLetters,
- *             badge: (summary) => summary.dead})
- * `group` is one of now, person, work, record; `badge` a count for the navigation, 0 for none; `hidden: true` for a
- * view that is reached by links only.
+ * Load a style sheet of the page once: `await stylesheet("views/needs.css")` at the top of a view's module, so that
+ * the view is never shown without it.
  */
-export function register(entry) {
-  customElements.define(entry.tag, entry.view);
-  registered.push(entry);
+export function stylesheet(path) {
+  if (!sheets.has(path)) sheets.set(path, linked(new URL(path, import.meta.url)));
+  return sheets.get(path);
 }
 
-export const views = () => registered;
+function linked(address) {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = address.href;
+  return new Promise((done) => {
+    link.addEventListener("load", done);
+    link.addEventListener("error", done); // better without style than not at all
+    document.head.append(link);
+  });
+}
