@@ -1,18 +1,22 @@
 """Story of the demo in five scenes: a team builds a password reset. It runs once, or endlessly for the hub.
 
-In the endless demo agents really wait, but shorter than in the story, and events appear on the page when they happen.
-Each round is the same story about another plan, in one store. The store keeps the last hour.
+In the endless demo agents really wait, but shorter than in the story, and hold their messages while they work; an
+approval and an escalation wait for a visitor of the page. Each round is the same story about another plan, in one
+store. The store keeps the last hour.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from threading import Event
 from typing import Any, Literal
 
 from telex.client import SyncBus
 from telex.config import Settings
 from telex.connection import connect
+from telex.demo.hands import Hands
+from telex.demo.stage import STAGE, Act
 from telex.demo.team import (
     CAST,
     DemoEnded,
@@ -29,18 +33,30 @@ from telex.messages.vbw_company import CodeReviewResult, Escalation
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.named_tuple import NamedTuple
+from telex.model.roster import HUMAN
 
 SHUTDOWN_SECONDS = 60.0
 Verdict = Literal["approve", "changes_requested"]
 
-PACE = 30.0  # of the endless demo
+PACE = 8.0  # of the endless demo
 READ_SECONDS = 0.6  # after each event
-REST_SECONDS = 20.0  # between two rounds
+REST_SECONDS = 8.0  # between two rounds
+ESCALATION_SECONDS = 15.0
+VISITOR_SECONDS = 75.0  # in which a visitor may answer before the team does
+CHAT_SECONDS = 6.0  # between two messages while the team waits for a visitor
 ROUNDS_MAX = 100
-SETTINGS = Settings(
-    team_name="The demo team",
-    limits=LIMITS._replace(escalation_seconds=LIMITS.escalation_seconds / PACE, retention_seconds=3_600.0),
-)
+PAST_SETTINGS = Settings(team_name="The demo team", limits=LIMITS._replace(retention_seconds=3_600.0))
+SETTINGS = PAST_SETTINGS._replace(limits=PAST_SETTINGS.limits._replace(escalation_seconds=ESCALATION_SECONDS))
+ACTS = 5
+CHAT = (
+    ("qa", "dev", "How long does a reset link live: one hour, or until it is used?"),
+    ("dev", "qa", "Until it is used, and one hour at most. test_link covers both."),
+    ("docs", "lead", "Shall the page show the address that the mail comes from?"),
+    ("lead", "docs", "Yes: people look for it in their spam folder."),
+    ("qa", "lead", "The mail tests take 40 s. I split them, so that the quick ones run first."),
+    ("dev", "docs", "The subject line is now: Reset your password."),
+    ("docs", "dev", "Thanks. I have changed the picture as well."),
+)  # sender, recipient, text
 
 
 class DemoRun(NamedTuple):
@@ -63,27 +79,58 @@ def playing(store: str | None, clock: StoryClock | None = None) -> Iterator[Demo
         yield DemoRun(path, bus, clock, play(DemoTeam(bus, clock, project)))
 
 
-def keep_playing(path: str, folder: str, stop: Event, trouble: Callable[[Exception], None]) -> None:
+def keep_playing(
+    path: str, folder: str, stop: Event, trouble: Callable[[Exception], None], begun: Event | None = None
+) -> None:
     """Run round after round until `stop` is set. Blocks, so it needs a thread of its own.
 
-    A user of the page may answer requests, send messages or shut the team down. A round that fails because of that
-    ends, `trouble` gets the error, and the next round begins.
+    The first round lies in the past, so that there is something to see at once; `begun` is set when it is stored. A
+    user of the page may answer requests, send messages or shut the team down. A round that fails because of that ends,
+    `trouble` gets the error, and the next round begins.
     """
     try:
         for number in range(1, ROUNDS_MAX + 1):
-            clock = WallClock(stop, PACE)
-            with connect(path, settings=SETTINGS, clock=clock) as bus:
-                try:
-                    for _ in play(DemoTeam(bus, clock, DemoProject(folder, clock), number)):
-                        clock.later(READ_SECONDS * PACE)
-                except DemoEnded:
-                    raise
-                except Exception as error:
-                    trouble(error)
-            if stop.wait(REST_SECONDS):
+            try:
+                (_play_past if number == 1 else _play_live)(path, folder, stop, number)
+            except DemoEnded:
+                raise
+            except Exception as error:
+                trouble(error)
+            if begun is not None:
+                begun.set()
+            if stop.wait(REST_SECONDS if number > 1 else 0.0):
                 return
     except DemoEnded:
         return
+    finally:
+        STAGE.play(None)
+        if begun is not None:
+            begun.set()
+
+
+def _play_past(path: str, folder: str, stop: Event, number: int) -> None:
+    clock = StoryClock()
+    with connect(path, settings=PAST_SETTINGS, clock=clock) as bus:
+        for _ in play(DemoTeam(bus, clock, DemoProject(folder, clock), number)):
+            if stop.is_set():
+                raise DemoEnded
+
+
+def _play_live(path: str, folder: str, stop: Event, number: int) -> None:
+    clock = WallClock(stop, PACE, escalation_seconds=ESCALATION_SECONDS, visitor_seconds=VISITOR_SECONDS)
+    with connect(path, settings=SETTINGS, clock=clock) as bus:
+        hands = Hands(path, SETTINGS, tuple(name for name in CAST if name != HUMAN), stop)
+        acts = 0
+        try:
+            for happening in play(DemoTeam(bus, clock, DemoProject(folder, clock), number, hands)):
+                if isinstance(happening, Scene):
+                    acts += 1
+                    STAGE.play(Act(acts, ACTS, happening.title, happening.says))
+                elif not hands.is_alive() and acts == 1:
+                    hands.start()  # the agents have joined
+                clock.later(READ_SECONDS * PACE)
+        finally:
+            hands.rest()
 
 
 def play(team: DemoTeam) -> Iterator[Happening]:
@@ -133,16 +180,51 @@ def _out_of_scope(team: DemoTeam) -> Iterator[Happening]:
     assert verdict.ask is not None, "a refusal includes the request to send"
     request = {**verdict.ask, "id": team.id("request-1")}
     yield team.send(request, "dev", verdict.ask_to or "lead", f"{request['payload']['subject']}?", "asked")
-    team.ack_all("lead", after=48.0)
-    receipt = team.bus.approve(
-        team.id("request-1"), approved=True, agent="lead", reason="There is no other place for the text",
-        conditions=["Texts only, no code"], modifications=["src/mail/*.txt"],
-    )  # fmt: skip
-    yield team.answered(receipt, "lead", "dev", "approved for src/mail/*.txt, if it is texts only")
+    yield from _visitor(team, lambda: _is_answered(team, "request-1"), "Allow or reject what dev asks for: Needs you.")
+    team.ack_all("lead", after=48.0 if team.clock.visitor_seconds == 0 else 0.0)
+    if not _is_answered(team, "request-1"):
+        receipt = team.bus.approve(
+            team.id("request-1"), approved=True, agent="lead", reason="There is no other place for the text",
+            conditions=["Texts only, no code"], modifications=["src/mail/*.txt"],
+        )  # fmt: skip
+        yield team.answered(receipt, "lead", "dev", "approved for src/mail/*.txt, if it is texts only")
     team.ack_all("dev", after=4.0)
-    yield team.guard("dev", "src/mail/reset.txt")[1]
+    verdict, event = team.guard("dev", "src/mail/reset.txt")
+    yield event
+    if not verdict.allowed:  # a visitor rejected it
+        files = {"src/auth/reset.py": files["src/auth/reset.py"]}
+        commit = team.commit("Mail without a text of its own", files)
     yield _progress(team, "dev", 3, team.task(1), commit, files=files, after=5.0)
     team.ack_all("lead")
+    if team.clock.visitor_seconds:
+        yield from _ask_more(team)
+
+
+def _ask_more(team: DemoTeam) -> Iterator[Happening]:
+    """A second request, which stays open for a visitor until the end of the round."""
+    verdict, _ = team.guard("dev-2", "pyproject.toml")
+    if verdict.ask is not None:
+        request = {**verdict.ask, "id": team.id("request-2")}
+        yield team.send(request, "dev-2", verdict.ask_to or "lead", f"{request['payload']['subject']}?", "asked")
+
+
+def _is_answered(team: DemoTeam, id_: str) -> bool:
+    approvals = team.bus.work_state("approval").values()
+    return not any(approval.waits for approval in approvals if approval.request.id == team.id(id_))
+
+
+def _visitor(team: DemoTeam, is_answered: Callable[[], bool], says: str) -> Iterator[Happening]:
+    """Wait for an answer of a visitor, while the team goes on talking."""
+    if team.clock.visitor_seconds == 0:
+        return
+    until = team.clock.now() + team.clock.visitor_seconds
+    STAGE.ask_visitor(says, until)
+    for sender, to, text in cycle(CHAT):
+        if team.clock.now() >= until or is_answered():
+            break
+        team.clock.later(CHAT_SECONDS * team.clock.pace)
+        yield team.send(text, sender, to, text)
+    STAGE.ask_visitor("", None)
 
 
 def _escalation(team: DemoTeam) -> Iterator[Happening]:
@@ -164,9 +246,9 @@ def _escalation(team: DemoTeam) -> Iterator[Happening]:
     )  # fmt: skip
     steps = 1
     while steps < 4:  # senior, lead, architect, human
-        team.ack_all("lead", "dev", "dev-2", "qa", "docs", after=301.0)  # reading is no answer
-        [escalation] = [each for each in team.bus.escalations() if each.id == team.id("escalation-1")]
-        if len(escalation.rungs) == steps:
+        team.ack_all("lead", "dev", "dev-2", "qa", "docs", after=team.clock.escalation_seconds + 1.0)  # no answers
+        [escalation] = [each for each in team.bus.escalations(answered=True) if each.id == team.id("escalation-1")]
+        if len(escalation.rungs) == steps:  # a visitor has answered
             break
         steps = len(escalation.rungs)
         before, now = escalation.rungs[-2:]
@@ -176,12 +258,18 @@ def _escalation(team: DemoTeam) -> Iterator[Happening]:
     stall = team.bus.stall()
     knots = tuple(Finding(knot.kind, "$", knot.say, "note") for knot in stall.knots[:1])
     yield team.look("human", f"telex stall: {len(stall.waits)} wait for somebody", knots)
-    team.ack_all("human", after=25.0)
-    yield team.send(
-        "You may: the key for tests is in the team's vault.", "human", "dev-2", "you may: it is in the team's vault",
-        reply_to="escalation-1",
-    )  # fmt: skip
+    yield from _visitor(team, lambda: not _climbs(team), "Answer the escalation of dev-2: Needs you.")
+    if _climbs(team):
+        team.ack_all("human", after=25.0)
+        yield team.send(
+            "You may: the key for tests is in the team's vault.", "human", "dev-2",
+            "you may: it is in the team's vault", reply_to="escalation-1",
+        )  # fmt: skip
     team.ack_all("dev-2", "senior", "architect")
+
+
+def _climbs(team: DemoTeam) -> bool:
+    return any(escalation.id == team.id("escalation-1") for escalation in team.bus.escalations())
 
 
 def _review(team: DemoTeam) -> Iterator[Happening]:
@@ -225,6 +313,9 @@ def _reviewed(team: DemoTeam, cycle: int, result: Verdict, *, findings: int, cri
 def _shutdown(team: DemoTeam) -> Iterator[Happening]:
     seconds = SHUTDOWN_SECONDS / team.clock.pace
     yield Scene("A shutdown", "ends, whether every agent answers or not; no message is left.")
+    team.rest()
+    if not _is_answered(team, "request-2"):
+        team.bus.approve(team.id("request-2"), approved=False, agent="lead", reason="Not in this plan")
     team.clock.later(20.0)
     for guest in ("senior", "architect"):
         team.bus.leave(guest)

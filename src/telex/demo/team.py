@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from telex.client import SyncBus
 from telex.clock import SteadyClock
+from telex.demo.hands import Hands
 from telex.dialects.scalars import format_timestamp
 from telex.errors import StoreUnavailable
 from telex.messages import class_of
@@ -25,6 +26,7 @@ from telex.ports.bus import Raw, Receipt
 FOLDER, STORE = ".telex-demo", "telex.db"
 MARK = "README.txt"
 SAYS = "Created by `telex demo`, with its store {}, and created anew by the next run. You can delete it.\n"
+HOLD_SECONDS_MAX = 40.0  # of the story: less than a lease
 LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
 NAMES = ("lead", "architect", "senior", "dev", "dev-2", "qa", "docs", "human")
 CAST: Mapping[str, str] = {name: name.removesuffix("-2") for name in NAMES}  # name → role
@@ -62,6 +64,8 @@ class StoryClock(SteadyClock):
     """Real time, advanced instead of waiting."""
 
     pace = 1.0
+    escalation_seconds = 300.0  # of the story, until an escalation goes one step further
+    visitor_seconds = 0.0  # real ones, in which a visitor may answer before the story goes on
 
     def __init__(self, real: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._passed, self._real, self._began = 0.0, real, real()
@@ -84,8 +88,9 @@ class DemoEnded(Exception):
 class WallClock(StoryClock):
     """Real time, with shorter waits: a second of it is `pace` seconds of the story."""
 
-    def __init__(self, stop: Event, pace: float) -> None:
-        self._stop, self.pace = stop, pace
+    def __init__(self, stop: Event, pace: float, *, escalation_seconds: float, visitor_seconds: float) -> None:
+        self._stop, self.pace, self.visitor_seconds = stop, pace, visitor_seconds
+        self.escalation_seconds = escalation_seconds * pace
         self._began = time.monotonic()
         SteadyClock.__init__(self, sleep=self._pause)
 
@@ -186,8 +191,11 @@ class DemoTeam:
     Each round of an endless demo has a plan and message ids of its own. `after` is a pause before the action.
     """
 
-    def __init__(self, bus: SyncBus, clock: StoryClock, project: DemoProject, number: int = 1) -> None:
+    def __init__(
+        self, bus: SyncBus, clock: StoryClock, project: DemoProject, number: int = 1, hands: Hands | None = None
+    ) -> None:
         self.bus, self.clock, self.project, self.number = bus, clock, project, number
+        self._hands = hands
         self.plan = f"{number}-1"
         self._shown: set[str] = set()  # texts of findings
 
@@ -248,11 +256,22 @@ class DemoTeam:
         return tuple(news)
 
     def ack_all(self, *agents: str, after: float = 0.0) -> None:
-        """Receive and ack all messages of these agents."""
-        self.clock.later(after)
-        for agent in agents:
-            for lease in self.bus.receive(agent, limit=100):
-                self.bus.ack(lease.token, agent=agent)
+        """Receive all messages of these agents, hold them for the last part of `after`, and ack them."""
+        held_seconds = min(after, HOLD_SECONDS_MAX)
+        self.clock.later(after - held_seconds)
+        if self._hands is not None:  # they take and ack by themselves
+            self.clock.later(held_seconds)
+            return
+        leases = [(agent, lease) for agent in agents for lease in self.bus.receive(agent, limit=100)]
+        self.clock.later(held_seconds)
+        for agent, lease in leases:
+            self.bus.ack(lease.token, agent=agent)
+
+    def rest(self) -> None:
+        """From now on the agents take messages only when the story says so."""
+        if self._hands is not None:
+            self._hands.rest()
+            self._hands = None
 
     def guard(self, agent: str, path: str, *, after: float = 0.0) -> tuple[PathVerdict, StoryEvent]:
         self.clock.later(after)
