@@ -21,12 +21,13 @@ from bench import (
     mcp_calls,
     open_page,
     replay,
+    replicated,
     translation,
     wakeup,
     work_state,
     workers,
 )
-from bench.measure import Line, figure
+from bench.measure import Line, figure, table_row
 from bench.peers import versions
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -48,6 +49,7 @@ ROOMS = {
     "beside another bus": beside,
     "the hub": hub,
     "an open page": open_page,
+    "replicated hubs": replicated,
     "an MCP call": mcp_calls,
 }
 _INTRO = """# Benchmarks
@@ -72,6 +74,14 @@ another; huey runs in this process. Both take the same tasks, unchecked, and sto
 The hub: requests come over 64 connections of this machine, from a client that does little more than write and read. The
 same hub with a constant answer is the complete hub with one more route, which gets the same bytes and stores nothing.
 The server with authentication alone, and the server alone, show what each part costs.
+
+Replicated send: three NATS servers that sync every write, the hubs and their callers, all on this machine; each hub is
+a process of its own with its callers. Bare JetStream publishes random bytes in batches of the sizes that the hub has
+just published, one after another, with the same condition. FastStream publishes one JSON message per send to a stream
+with three replicas, without checks, leases or batches.
+
+The page: a browser without a cache on this machine, which draws in software. Five open pages request all that pages
+request; five pages that are drawn also take the processor time of their drawing from the same two cores.
 """
 
 
@@ -92,22 +102,11 @@ def main() -> int:
 
 
 def _page(lines: list[Line]) -> str:
-    rows = []
-    for line in lines:
-        cells = (
-            line.what,
-            line.ours or "–",
-            line.against,
-            figure(line.ratio),
-            line.promise,
-            "yes" if line.holds else "**no**",
-        )
-        rows.append(f"| {' | '.join(cells)} |")
     head = ["| what | Telex | against | ratio | promise | holds |", "|---|---|---|---|---|---|"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("msgspec", "pydantic", "PyYAML", "apsw"))
     machine = f"CPython {platform.python_version()} on {os.cpu_count()} cores ({platform.machine()})"
     where = "; ".join(filter(None, (machine, packages, versions()))) + "."
-    return "\n".join([_INTRO, where, "", *head, *rows, ""])
+    return "\n".join([_INTRO, where, "", *head, *map(table_row, lines), ""])
 
 
 if __name__ == "__main__":

@@ -110,3 +110,9 @@ def figure(ratio: float) -> str:
 
 def micro(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def table_row(line: Line) -> str:
+    """A row of docs/benchmarks.md."""
+    holds = "yes" if line.holds else "**no**"
+    return f"| {line.what} | {line.ours or '–'} | {line.against} | {figure(line.ratio)} | {line.promise} | {holds} |"

@@ -86,8 +86,9 @@ def _fill(path: Path, kept: int, entries: Iterator[NewMessage]) -> None:
     cursor.execute("INSERT INTO texts (rowid, body) SELECT seq, CAST(raw AS TEXT) FROM messages")
     cursor.execute("INSERT INTO told SELECT message, seq FROM events WHERE message IS NOT NULL ORDER BY message, seq")
     last = known[-1][1]
-    marks = [(name, last) for name in ("known", "texts", "recent", "silent", IDS)] + [(TOLD, batch.last)]
+    marks = [(name, last) for name in ("known", "recent", "silent", IDS)] + [(TOLD, batch.last)]
     cursor.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks)
+    cursor.execute("INSERT OR REPLACE INTO local_marks VALUES ('texts', ?)", (last,))
     cursor.execute("COMMIT")
     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     cursor.connection.close()
