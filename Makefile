@@ -2,10 +2,11 @@
 # `make help` lists what there is.
 
 PYTHON ?= python3
-JOBS ?=                 # processes over which the tests are spread: 3 for `make test`, where many wait, and 2 for `make quick`
+JOBS ?=                 # processes over which the tests are spread: 4 for `make test`, where many wait, and 2 for `make quick`
 PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
 AXE := 4.14.0
+BIOME := 2.6.7
 CONFORMANCE := 0.2.0-alpha.12
 PYRIGHT := 1.1.414
 NODE := 22.23.3         # for the conformance suite alone, which needs 22
@@ -16,6 +17,7 @@ TELEX := $(BIN)/telex
 READY := $(VENV)/ready
 TSC_READY := .cache/node/typescript-$(TYPESCRIPT)
 AXE_READY := .cache/axe/axe-$(AXE)
+BIOME_READY := .cache/biome/biome-$(BIOME)
 CONFORMANCE_READY := .cache/conformance/conformance-$(CONFORMANCE)
 COMPILED := $(VENV)/compiled
 EXAMPLES := .cache/examples
@@ -23,14 +25,17 @@ EXAMPLES_READY := $(EXAMPLES)/ready
 SNIPPETS := $(EXAMPLES)/snippets
 PYRIGHT_READY := .cache/pyright/pyright-$(PYRIGHT)
 
+biome = .cache/biome/node_modules/.bin/biome
+tsc = .cache/node/node_modules/.bin/tsc
 pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS)) --dist worksteal) $(PYTEST_ARGS)
+install = { [ "$$(id -u)" = 0 ] && { apt-get install -qq -y $(1) || { apt-get update -qq && apt-get install -qq -y $(1); }; } >/dev/null 2>&1; }
 part = @printf '\n== %s\n' '$(1)'
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # or each of the thousand processes that tests start would compile all of Telex anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long load torture conformance bench examples dist lock format clean checks typescript strace chromium axe clients
+.PHONY: help run cluster test quick long load torture conformance bench examples dist lock format clean checks javascript typescript strace chromium nginx axe clients
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -39,14 +44,18 @@ help: ## list these commands
 run: $(READY) ## start a hub with its page and a demo team; prints the address
 	@$(TELEX) serve --demo $(if $(PORT),--port $(PORT)) $(if $(OPEN),--open)
 
-test: JOBS := $(or $(strip $(JOBS)),3)
+# PORT=8080 and NATS_PORT=5222 take other ports than 4477 and 4222.
+cluster: $(READY) ## three NATS servers, two hubs that share a team, and two agents; prints the addresses
+	@$(BIN)/python docs/examples/cluster/run.py $(if $(PORT),--port $(PORT)) $(if $(NATS_PORT),--nats-port $(NATS_PORT))
+
+test: JOBS := $(or $(strip $(JOBS)),4)
 test: $(READY) ## format, lint, types and every test
-	@$(MAKE) --no-print-directory -j checks $(COMPILED) typescript strace chromium axe
+	@$(MAKE) --no-print-directory -j checks $(COMPILED) javascript typescript strace chromium nginx axe
 	$(call part,tests)
 	@TELEX_PROFILE=test $(pytest)
 
 quick: JOBS := $(or $(strip $(JOBS)),2)
-quick: checks ## the same without the slow tests, in a minute and a half
+quick: checks javascript ## the same without the slow tests, in a minute and a half
 	$(call part,tests that are not slow)
 	@TELEX_PROFILE=quick $(pytest) -m "not slow"
 
@@ -59,22 +68,26 @@ load: $(READY) ## a hub with a thousand waiting agents and a hundred viewers, on
 	@$(BIN)/python -m tests.load.hub_load --agents 1000 --viewers 100 --rate 200 --seconds 60 --kill-at 30
 
 # SEED=41 replays that one simulated team, on both stores and exactly as it was, and does nothing else.
-torture: $(READY) $(if $(SEED),,strace) ## the long crash and chaos runs, twenty minutes; SEED=41 replays one team
+torture: $(READY) $(if $(SEED),,strace) ## the long crash and chaos runs, forty minutes; SEED=41 replays one team
 ifdef SEED
 	@$(BIN)/python -m telex.testing.simulator --seeds $(SEED) --store memory
 	@$(BIN)/python -m telex.testing.simulator --seeds $(SEED) --store sqlite
 else
-	@printf '\nThis takes about twenty minutes: teams in memory 11, teams on a file 3, power cuts 1, kills 6.\n'
+	@printf '\nThis takes about forty minutes: teams in memory 11, teams on a file 3, power cuts 1, kills 6, hubs and servers 18.\n'
 	$(call part,20000 simulated teams in memory)
 	@$(BIN)/python -m telex.testing.simulator --seeds 0:20000 --store memory
 	$(call part,2000 simulated teams of two processes on one file)
 	@$(BIN)/python -m telex.testing.simulator --seeds 0:2000 --store sqlite
 	$(call part,1000 power cuts)
 	@$(BIN)/python -m tests.crash.power --points 1000
+	$(call part,60 power cuts of three NATS servers and their hubs and 500 of a hub)
+	@$(BIN)/python -m tests.nats.power --cuts 60 --hub-cuts 500
 	$(call part,2000 times kill -9)
 	@$(BIN)/python -m tests.crash.kills --kills 2000
 	$(call part,500 times kill -9 while the rules of the work are at stake)
 	@$(BIN)/python -m tests.crash.work_kills --kills 500
+	$(call part,200 faults of three hubs and three NATS servers)
+	@$(BIN)/python -m tests.nats.faults --incidents 200
 endif
 
 conformance: $(READY) $(CONFORMANCE_READY) ## the official MCP conformance suite against a hub
@@ -113,9 +126,16 @@ examples: $(EXAMPLES_READY) $(PYRIGHT_READY) ## types and tests of the examples,
 dist: $(READY) ## build the sdist and the wheel, install the wheel in an empty environment and send a message with it
 	@$(BIN)/python -m tests.dist
 
-format: $(READY) ## put the code in shape
+format: $(READY) $(BIOME_READY) ## put the code in shape
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+	@! [ -e $(BIOME_READY) ] || $(biome) check --write --error-on-warnings
+
+# biome.json says how it is formatted and which rules it follows; types of what it imports are in javascript/.
+javascript: $(BIOME_READY) $(TSC_READY) ## format, lint and types of the page's JavaScript; FILES=… looks at these alone
+	$(call part,JavaScript of the page)
+	@! [ -e $(BIOME_READY) ] || $(biome) check --error-on-warnings $(FILES)
+	@$(if $(FILES),,! [ -e $(TSC_READY) ] || $(tsc) -p javascript/tsconfig.json)
 
 checks: $(READY)
 	$(call part,format)
@@ -172,14 +192,19 @@ $(COMPILED): $(READY)
 
 # strace is needed to simulate power cuts. Without it those tests are skipped, with a warning here and by pytest.
 strace:
-	@command -v strace >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y strace >/dev/null 2>&1; } || \
+	@command -v strace >/dev/null || $(call install,strace) || \
 		printf '\n!! strace is missing: power cuts will NOT be simulated\n'
 
 # The page is looked at in a real browser, and judged by axe-core for those who cannot see it or use no mouse.
 chromium: | strace  # one after the other: two that install lock each other out
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
-		{ [ "$$(id -u)" = 0 ] && apt-get install -qq -y chromium >/dev/null 2>&1; } || \
+		$(call install,chromium) || \
 		printf '\n!! chromium is missing: the page will NOT be looked at in a browser\n'
+
+# nginx is needed to test the hub behind a proxy, as docs/hub.md configures it.
+nginx: | chromium
+	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || $(call install,nginx-light openssl) || \
+		printf '\n!! nginx is missing: the hub will NOT be tested behind a proxy\n'
 
 axe: $(AXE_READY)
 
@@ -189,6 +214,14 @@ $(AXE_READY):
 		touch $@; \
 	else \
 		printf '\n!! npm could not install axe-core: the page will NOT be judged for accessibility\n'; \
+	fi
+
+$(BIOME_READY):
+	@if command -v npm >/dev/null && \
+		npm install --prefix .cache/biome --no-save --no-package-lock --no-audit --no-fund --silent @biomejs/biome@$(BIOME); then \
+		touch $@; \
+	else \
+		printf '\n!! npm could not install biome: the JavaScript of the page will NOT be checked\n'; \
 	fi
 
 # 240 MB, so `make test` does not fetch it; it runs the suite where it is there.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester", "tests.proofs", "tests.bus.bus_team"]
+pytest_plugins = ["pytester", "tests.proofs", "tests.shares", "tests.bus.bus_team"]
 pytest.register_assert_rewrite(
     "tests.bus.shutdown_kit", "tests.cli.cli_kit", "tests.http.auth_kit", "tests.mcp.mcp_kit"
 )
@@ -18,7 +18,7 @@ for part in ("contract_base", "contract_delivery", "contract_events", "contract_
 ROOT = Path(__file__).parent.parent
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 2**31
 
-for name, examples in {"quick": 15, "test": 40, "long": 20_000}.items():
+for name, examples in {"quick": 15, "test": 25, "long": 20_000}.items():
     settings.register_profile(
         name,
         max_examples=examples,
@@ -43,6 +43,9 @@ def is_roomy(folder: str) -> bool:
 # real power cut would lose it, and none happens: those that tests are about are simulated.
 if "TMPDIR" not in os.environ and is_roomy(MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+
+# The hubs of tests do not read alerts of the person who runs them.
+os.environ["XDG_CONFIG_HOME"] = os.path.join(tempfile.gettempdir(), "telex-tests-without-configuration")
 
 # These start processes or wait for real seconds, nearly every test of them.
 SLOW = (

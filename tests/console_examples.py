@@ -8,7 +8,7 @@ import io
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from itertools import groupby
 from pathlib import Path
@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 
+from telex.bus.local import LocalBus
 from telex.clock import SteadyClock
 from telex.errors import TelexError
+from telex.stores.nats.durability import describe
 from telex.stores.sqlite import connection
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.surfaces.cli.main import main
@@ -130,11 +132,24 @@ class Stage:
     def committed(self) -> None:
         Repository(self.folder).commit({"src/auth/reset.py": "def reset(user): ...\n"})
 
+    def one_replica(self) -> None:
+        init = LocalBus.__init__
+
+        def replicated(bus: LocalBus, *args: Any, **options: Any) -> None:
+            init(bus, *args, **options)
+            bus.weaker_durability = self.weaker_durability
+
+        self.weaker_durability: str | None = describe(1, synced=True)
+        self.patch.setattr(LocalBus, "__init__", replicated)
+
+    def three_replicas(self) -> None:
+        self.weaker_durability = None
+
     def upgraded(self) -> None:
         self.patch.setattr(connection, "VERSION", LATER_VERSION)
 
 
-HAPPENINGS = {
+HAPPENINGS: dict[str, Callable[[Stage], None]] = {
     "the disk is full": Stage.disk_full,
     "the disk has room again": Stage.disk_well,
     "the disk fails at the end of the next write": Stage.disk_failing,
@@ -142,6 +157,8 @@ HAPPENINGS = {
     "another program holds team.db": Stage.store_held,
     "the other program lets go": Stage.store_let_go,
     "a later Telex has written team.db": Stage.store_of_later_version,
+    "the team has a log with one replica": Stage.one_replica,
+    "the team has a log with three replicas": Stage.three_replicas,
     "Telex is upgraded": Stage.upgraded,
     "dev commits src/auth/reset.py as 8066c02": Stage.committed,
 }

@@ -37,11 +37,12 @@ def proves(*ids: str) -> pytest.MarkDecorator:
 
 
 def read_ledger() -> dict[str, str]:
-    """Every line by its id. A file holds only lines whose ids begin with its name, so no id can be written twice."""
+    """Every line by its id. The file is named after the first part of the id: `page.toml`, or `page_search.toml`."""
     lines: dict[str, str] = {}
     for file in sorted(LEDGER.glob("*.toml")):
         for line, sentence in tomllib.loads(file.read_text(encoding="utf-8"))["lines"].items():
-            assert line.startswith(f"{file.stem}/"), f"{line} does not belong in {file.name}"
+            assert f"{file.stem}_".startswith(line.partition("/")[0] + "_"), f"{line} does not belong in {file.name}"
+            assert line not in lines, f"{line} is written twice"
             assert isinstance(sentence, str), f"{line} has no sentence (put its id in quotes)"
             assert sentence.endswith("."), f"{line} is not a sentence"
             lines[line] = sentence
