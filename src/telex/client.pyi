@@ -103,6 +103,7 @@ class SyncBus:
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        revision: int | None = None,
         check: bool = True,
     ) -> Receipt: ...
     def roster(self) -> list[Presence]: ...

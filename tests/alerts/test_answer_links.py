@@ -23,6 +23,7 @@ from telex.surfaces.alerts.runner import AlertLog, AlertRunner
 from telex.surfaces.http.answer import POLICY, answer_routes
 from telex.surfaces.http.app import Hub
 from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.page_needs import NeedsList
 from telex.surfaces.http.page_needs_views import NeedsViews
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.work.approvals import Approval
@@ -199,6 +200,24 @@ def test_a_link_does_nothing_once_the_contract_was_revised_and_the_next_notifica
         newer = await desk.notified()
         assert newer != link
         assert (await desk.post(newer)).status == 200
+
+    at_desk(scene)
+
+
+@proves("alerts/link/changed/at-once")
+def test_a_contract_that_is_revised_while_a_link_is_used_is_not_widened(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(desk: Desk) -> None:
+        link, read = await desk.request(), desk.needs.current
+
+        async def read_just_before_the_revision() -> NeedsList:
+            needs = await read()
+            await desk.bus.send(contract(allowed_paths=["src/", "tests/"]), sender="lead", to="dev")
+            return needs
+
+        monkeypatch.setattr(desk.needs, "current", read_just_before_the_revision)
+        answer = await desk.post(link)
+        assert (answer.status, "Changed request" in answer.body.decode()) == (409, True)
+        assert (await desk.approval()).waits
 
     at_desk(scene)
 

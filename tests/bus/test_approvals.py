@@ -163,6 +163,17 @@ def test_of_two_answers_at_once_one_is_kept(team: Team) -> None:
     assert codes(other.send(raw[1], sender="architect", to="dev", check=False).findings) == ["approval-answered"]
 
 
+@proves("approvals/revision")
+def test_an_answer_for_an_earlier_revision_of_the_contract_decides_nothing(team: Team, shell: Shell) -> None:
+    kept(team, contract())
+    kept(team, asking(id="ask-1"))
+    assert shell("reject", "ask-1", "--reason", "no", "--revision", "2").code == 2
+    kept(team, contract(must_haves=["Links work once"]))
+    late = team.bus.approve("ask-1", approved=True, reason="fine", modifications=["docs/"], revision=1, check=False)
+    assert (late.accepted, codes(late.findings), approval(team, "ask-1").waits) == (False, ["approval-outdated"], True)
+    assert team.bus.approve("ask-1", approved=True, reason="fine", modifications=["docs/"], revision=2).accepted
+
+
 @proves("approvals/repeated")
 def test_the_same_answer_again_is_a_duplicate(team: Team) -> None:
     ask(team)

@@ -29,6 +29,7 @@ class Answer(NamedTuple):
     reason: str
     conditions: tuple[str, ...] = ()
     modifications: tuple[str, ...] = ()
+    revision: int | None = None  # of the contract that it was made for; None: any
 
 
 def seconds_left(message: WorkMessage, now: float) -> float | None:
@@ -69,7 +70,8 @@ async def answer_to(context: BusContext, id_: str, answer: Answer) -> SendReques
     )
     tree = compose(dialect, type_, _fields(dialect, type_, request, answer), header, like)
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
-    return SendRequest(raw, agent, answer.role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+    reply_to = None if dialect.wire.reply_to else id_
+    return SendRequest(raw, agent, answer.role, to=request.by, reply_to=reply_to, revision=answer.revision)
 
 
 async def _widens_nothing(context: BusContext, approval: Approval, type_: MessageType) -> bool:

@@ -49,6 +49,7 @@ class SendRequest(NamedTuple):
     correlation: str | None = None
     answer_within: float | None = None  # seconds; None: the default of its type, if it asks for an answer
     ack: str | None = None  # token of the lease that is acked in the same transaction
+    revision: int | None = None  # of the contract that an answer is for; another one refuses it
 
 
 class PreparedSend(NamedTuple):
@@ -265,7 +266,12 @@ class Decision:
 
     def _apply_work_rules(self, traits: TypeTraits) -> None:
         message = self._work_message = self._as_work_message(traits)
-        work = check_work_rules(self._context, message, self._roster, self._findings)
+        evidence = self._findings
+        if self._request.revision is not None:
+            from telex.work.plan_checks import revision_findings
+
+            evidence += revision_findings(message, Topics(self._context.team), self._request.revision)
+        work = check_work_rules(self._context, message, self._roster, evidence)
         self._work, self._findings = work, work.findings
         if work.change is None or traits.action not in DECIDING:
             return

@@ -109,7 +109,7 @@ class LocalBus:
             raw = await self._sender.encode(
                 raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
             )
-        arguments = (raw, sender, role, to, id, reply_to, correlation, None, ack)
+        arguments = (raw, sender, role, to, id, reply_to, correlation, None, ack, None)
         return await self._send(SendRequest._make(arguments), check)
 
     async def _send(self, request: SendRequest, check: bool = True) -> Receipt:
@@ -165,7 +165,11 @@ class LocalBus:
         raw = await self._sender.encode(
             raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
         )
-        receipt = await self._send(SendRequest._make((raw, sender, role, to, id, reply_to, correlation, within, None)))
+        receipt = await self._send(
+            SendRequest(
+                raw, sender, role, to=to, id=id, reply_to=reply_to, correlation=correlation, answer_within=within
+            )
+        )
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)
 
     # --- queries -----------------------------------------------------------------------------------------------------
@@ -249,10 +253,17 @@ class LocalBus:
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        revision: int | None = None,
         check: bool = True,
     ) -> Receipt:
         answer = approve.Answer(
-            agent, role, approved, reason, conditions=tuple(conditions), modifications=tuple(modifications)
+            agent,
+            role,
+            approved,
+            reason,
+            conditions=tuple(conditions),
+            modifications=tuple(modifications),
+            revision=revision,
         )
         request = await approve.answer_to(self._context, id, answer)
         if isinstance(request, Finding):

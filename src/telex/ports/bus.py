@@ -292,10 +292,12 @@ class Bus(Protocol):
         role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
+        revision: int | None = None,
         check: bool = True,
     ) -> Receipt:
         """Answer an approval request, in its dialect, to the agent that asked. An approval of a wider contract without
-        `modifications` grants the paths that the request names; if it names none, nothing is decided.
+        `modifications` grants the paths that the request names; if it names none, nothing is decided. `revision`: of
+        the contract that the answer was made for; if it was revised since, the answer is refused.
 
         A refused answer decides nothing: `Refused` is raised, or, without `check`, the receipt has the findings.
 

@@ -290,6 +290,17 @@ def _conditions(plan: Plan) -> tuple[Finding, ...]:
     return (Finding("approval-conditions", ROOT, say, "note", those),)
 
 
+def revision_findings(answer: WorkMessage, topics: WorkState, revision: int) -> tuple[Finding, ...]:
+    """Refusal of an answer that was made for another revision of the contract that its request would widen."""
+    plan = asked_plan(answer, topics)
+    current = len(plan.revisions) if plan is not None else 1
+    if plan is None or current == revision:
+        return ()
+    revised = f"{short(plan.revisions[-1].by)} has revised the contract of plan {short(plan.id)} since"
+    say = f"Look at the contract again, and answer for revision {current}: {revised}."
+    return (Finding("approval-outdated", ROOT, say, expected=f"revision {current}", found=str(revision)),)
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ class OpenApproval(NamedTuple):
     """A request for approval at one revision, for its answer page."""
 
     id: str
+    revision: int
     title: str
     by: str
     paths: tuple[str, ...]  # that an approval allows
@@ -80,4 +81,4 @@ async def open_approval(needs: NeedsReader, key: str) -> OpenApproval | None:
     facts = await needs.facts_of(need, AT_HOME)
     evidence = str(facts.get("evidence") or "")
     paths = tuple(facts["paths"]) if facts["widens"] else ()
-    return OpenApproval(need.id, need.title, need.by, paths, evidence)
+    return OpenApproval(need.id, need.revision, need.title, need.by, paths, evidence)

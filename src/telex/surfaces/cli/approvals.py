@@ -18,6 +18,7 @@ from telex.surfaces.cli.options import (
     Speaker,
     as_option,
     command,
+    count_option,
     flag,
     grouped,
     id_argument,
@@ -115,23 +116,32 @@ def _approval_facts(approval: Approval, deadline: float, now: float, may_answer:
 reason_option = text_option("--reason", "WORDS", "Reason, included in the answer.")
 condition_option = repeated_option("--condition", "conditions", "WORDS", "A condition")
 modify_option = repeated_option("--modify", "modifications", "PATH", "A path to allow as well")
+revision_option = count_option("--revision", "N", "Refuse it if the contract has another revision by now.")
 WHO = (as_option(HUMAN), member_role_option, *BUS, grouped(who=Speaker))
 
 
-@command("approve", [id_argument, reason_option, condition_option, modify_option, *WHO])
+@command("approve", [id_argument, reason_option, condition_option, modify_option, revision_option, *WHO])
 def approve_command(**options: Any) -> int:
     """Approve a request. The answer goes to the agent that asked, in the dialect of the request."""
     return _decide(approved=True, **options)
 
 
-@command("reject", [id_argument, reason_option, condition_option, *WHO])
+@command("reject", [id_argument, reason_option, condition_option, revision_option, *WHO])
 def reject_command(**options: Any) -> int:
     """Reject a request. The answer goes to the agent that asked, in the dialect of the request."""
     return _decide(approved=False, **options)
 
 
 def _decide(
-    *, id: str, who: Speaker, store: str | None, as_json: bool, approved: bool, reason: str | None, **lists: Any
+    *,
+    id: str,
+    who: Speaker,
+    store: str | None,
+    as_json: bool,
+    approved: bool,
+    reason: str | None,
+    revision: int | None,
+    **lists: Any,
 ) -> int:
     """`lists` are the options `conditions` and `modifications`."""
     verb = "approve" if approved else "reject"
@@ -140,7 +150,9 @@ def _decide(
     if not all(words.strip() for words in (*chain.from_iterable(lists.values()), who.agent)):
         raise CommandError(f"telex {verb}: an option has an empty value")
     with opened_to_look(store) as bus:
-        receipt = bus.approve(id, approved=approved, reason=reason, check=False, **who._asdict(), **lists)
+        receipt = bus.approve(
+            id, approved=approved, reason=reason, revision=revision, check=False, **who._asdict(), **lists
+        )
     if as_json:
         facts = {"accepted": receipt.accepted, "request": id, "id": receipt.id, "to": list(receipt.to)}
         findings = [finding._asdict() for finding in receipt.findings]

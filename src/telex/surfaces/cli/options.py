@@ -230,6 +230,10 @@ def _count(ctx: click.Context, param: click.Parameter, value: str) -> int:
     return int(value)
 
 
+def _optional_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    return None if value is None else _count(ctx, param, value)
+
+
 def _acting(ctx: click.Context, param: click.Parameter, value: str | None, *, default: str | None) -> str:
     is_completion = ctx.resilient_parsing  # completion sends no request to a hub
     name = value or (os.environ.get(AGENT) if is_completion else acting_agent(None, ctx.params.get("store"))) or default
@@ -257,6 +261,11 @@ def flag(name: str, help: str, into: str | None = None) -> Param:
 
 def repeated_option(name: str, into: str, metavar: str, help: str, **more: Any) -> Param:
     return click.option(name, into, metavar=metavar, multiple=True, help=f"{help}; may be given again.", **more)
+
+
+def count_option(name: str, metavar: str, help: str) -> Param:
+    """An option that takes a whole number from 1."""
+    return click.option(name, metavar=metavar, callback=_optional_count, help=help)
 
 
 def max_option(default: int) -> Param:

@@ -99,6 +99,7 @@ class AnswerPages:
                 reason=reason,
                 agent=HUMAN,
                 modifications=facts.paths if approved else (),
+                revision=facts.revision,
                 check=False,
             )
         except NotFound:
@@ -106,7 +107,7 @@ class AnswerPages:
         except TelexError as error:
             return _refused((Finding(error.code, "$", asgi.public_text(error)),))
         refusals = [finding for finding in receipt.findings if finding.severity == "refusal"]
-        if any(finding.code == "approval-answered" for finding in refusals):
+        if any(finding.code in ("approval-answered", "approval-outdated") for finding in refusals):
             return await self._closed(link)
         if refusals or not receipt.accepted:
             return _refused(refusals)

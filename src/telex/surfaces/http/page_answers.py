@@ -33,7 +33,7 @@ ACTIONS: dict[Action, tuple[str, ...]] = {  # kinds that each action answers
     "nudge": ("stall",),
 }
 PERSONS_ONLY = ("retry", "drop")
-ANSWERED = ("approval-answered", "approval-unknown")  # codes: another answer was quicker
+NOT_OPEN = ("approval-answered", "approval-outdated", "approval-unknown")  # codes: something else was quicker
 REASON_NEEDED = Finding("value-wrong", "$.reason", "Give a reason: it is in the answer.", expected="a reason")
 Facts = dict[str, Any]
 
@@ -229,6 +229,7 @@ class Answers:
             role=answer.role,
             conditions=answer.conditions if approved else (),
             modifications=job.paths if approved else (),
+            revision=need.revision,
             check=False,
         )
 
@@ -319,7 +320,7 @@ def _caller(answer: HeldAnswer) -> Caller:
 
 
 def _outcome(job: Job, receipt: Receipt) -> AnswerOutcome:
-    if any(finding.code in ANSWERED for finding in receipt.findings):
+    if any(finding.code in NOT_OPEN for finding in receipt.findings):
         return AnswerOutcome(job.key, "stale")
     return AnswerOutcome(job.key, "done") if receipt.accepted else failed(job.key, *receipt.findings)
 
