@@ -14,13 +14,16 @@ class Network:
         self.turns = {node: Turn(node, lambda to, message: self.waiting.append((to, message))) for node in nodes}
         self.position = 0
 
-    def write(self, node: str) -> None:
-        """This hub has written a batch, which all others get."""
+    def write(self, node: str, *, has_more: bool = False) -> None:
+        """This hub writes a batch, which names those that wait, and all others get it."""
         self.position += 1
+        named = self.turns[node].following(has_more=has_more)
         self.turns[node].take()
+        if named:
+            self.turns[node].passed(named, self.position, 0.0)
         for other, turn in self.turns.items():
             if other != node:
-                turn.written(node, self.position, 0.0)
+                turn.written(node, self.position, 0.0, named)
 
     def deliver(self, now: float = 0.0) -> list[tuple[str, TurnMessage]]:
         """Deliver everything that waits, and what that causes. What was delivered."""
@@ -51,39 +54,71 @@ def test_the_hub_that_wrote_last_has_the_turn_and_grants_it_to_one_that_asks() -
     assert network.writers == ["a"]
     network.turns["b"].ask(0.0)
     assert kinds(network.deliver()) == [("a", "ask")]
-    assert network.turns["a"].pass_on(network.position, 0.0, has_more=False)
+    assert network.turns["a"].pass_on(network.position, 0.0)
     assert network.writers == []
     network.deliver()
     assert network.writers == ["b"]
 
 
-def test_hubs_get_the_turn_in_the_order_in_which_they_asked() -> None:
+@pytest.mark.parametrize("named", [True, False], ids=["in a batch", "in a message"])
+def test_hubs_get_the_turn_in_the_order_in_which_they_asked(named: bool) -> None:
     network, order = Network("a", "b", "c", "d"), []
     network.write("a")
     for node in "cbd":
         network.turns[node].ask(0.0)
     network.deliver()
-    while network.turns[network.writers[0]].pass_on(network.position, 0.0, has_more=False):
+    if named:
+        network.write("a")
+    else:
+        network.turns["a"].pass_on(network.position, 0.0)
+    for _ in range(3):
         network.deliver()
-        order += network.writers
-        network.write(network.writers[0])
+        [writer] = network.writers
+        order.append(writer)
+        network.write(writer)
     assert order == ["c", "b", "d"]
 
 
+@proves("replication/turn")
 def test_a_hub_that_has_more_to_write_gets_the_turn_back_after_the_others() -> None:
     network, order = Network("a", "b", "c"), []
     network.write("a")
     network.turns["b"].ask(0.0)
     network.turns["c"].ask(0.0)
     network.deliver()
-    network.turns["a"].pass_on(network.position, 0.0, has_more=True)
+    network.write("a", has_more=True)
     for _ in range(3):
-        network.deliver()
         [writer] = network.writers
         order.append(writer)
         network.write(writer)
-        network.turns[writer].pass_on(network.position, 0.0, has_more=False)
     assert order == ["b", "c", "a"]
+    assert network.waiting == []  # the batches have said everything
+
+
+def test_a_hub_that_asked_too_late_for_a_batch_asks_the_one_that_it_names() -> None:
+    network = Network("a", "b", "c")
+    network.write("a")
+    network.turns["b"].ask(0.0)
+    network.deliver()
+    network.turns["c"].ask(0.0)  # still on its way
+    network.write("a")
+    assert kinds(network.deliver()) == [("a", "ask"), ("b", "ask"), ("c", "refer")]
+    network.write("b")
+    assert network.writers == ["c"]
+
+
+def test_a_hub_may_be_asked_before_it_has_the_batch_that_names_it() -> None:
+    network = Network("a", "b")
+    network.write("a")
+    network.turns["b"].ask(0.0)
+    network.deliver()
+    network.turns["a"].passed(network.turns["a"].following(has_more=False), 2, 0.0)
+    network.turns["a"].ask(0.0)
+    assert kinds(network.deliver()) == [("b", "ask")]
+    network.position = 2
+    network.turns["b"].written("a", 2, 0.0, ("b",))
+    network.write("b")
+    assert network.writers == ["a"]
 
 
 def test_a_hub_asks_once_for_one_turn() -> None:
@@ -98,7 +133,7 @@ def test_a_hub_that_has_the_turn_does_not_ask_and_grants_nothing_to_itself() -> 
     network = Network("a", "b")
     network.write("a")
     network.turns["a"].ask(0.0)
-    assert not network.turns["a"].pass_on(network.position, 0.0, has_more=True)
+    assert not network.turns["a"].pass_on(network.position, 0.0)
     assert network.waiting == []
 
 
@@ -110,7 +145,7 @@ def test_a_hub_that_asks_the_wrong_one_is_referred() -> None:
     network.turns["c"].take()
     network.position = 2
     assert kinds(network.deliver()) == [("a", "ask"), ("b", "refer"), ("c", "ask")]
-    network.turns["c"].pass_on(2, 0.0, has_more=False)
+    network.turns["c"].pass_on(2, 0.0)
     assert kinds(network.deliver()) == [("b", "grant")]
     assert network.turns["b"].is_mine(2)
 

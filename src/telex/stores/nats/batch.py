@@ -39,6 +39,7 @@ class Batch(Head, array_like=True, frozen=True):
     migrate: int = 0  # every copy goes to this schema; such a batch has no rows
     is_checkpoint: bool = False  # every hub computes a digest of its tables here
     rows: bytes = b""  # changeset or patchset of SQLite's session extension, perhaps packed
+    turn: tuple[str, ...] = ()  # nodes that write next: the first has the turn with this batch, the others wait behind
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -342,7 +342,7 @@ class ReplicatedStore(SqliteStore):
         self.position, self.chain, self.schema, self.writer = position, chain, schema, writer
         now = time.monotonic()
         for place, batch in applied:
-            self.turn.written(batch.node, place, now)
+            self.turn.written(batch.node, place, now, batch.turn)
         if applied and applied[-1][1].is_checkpoint:
             self._take_digest(position)
         self._moved.set()

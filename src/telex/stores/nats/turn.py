@@ -1,11 +1,12 @@
 """Turns to write: which hub writes next. A hint that avoids conflicts; nothing depends on it.
 
-The hub that wrote last has the turn. Another one asks for it, and gets it after the batch that is being written,
-together with the list of hubs that wait behind it. A hub that gets no answer takes the turn: if the old holder still
-writes, one of the two batches fails its condition and is decided again.
+The hub that wrote last has the turn, unless its batch names another one. A hub asks the holder for it and gets it with
+the next batch, or with a message if none is being written, together with the list of hubs that wait behind it. A hub
+that gets no answer takes the turn: if the old holder still writes, one of the two batches fails its condition and is
+decided again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
@@ -71,38 +72,52 @@ class Turn:
 
     def receive(self, message: TurnMessage, now: float) -> None:
         match message.kind:
-            case "ask" if self.holder in ("", self._node):
+            case "ask" if self.holder in ("", self._node, message.node):  # its batch that names this hub is on the way
                 if message.node not in self._waiting:
                     self._waiting.append(message.node)
             case "ask":
                 self._send(message.node, TurnMessage("refer", self.holder))
             case "grant":
-                self.holder, self._asked, self._granted_at = self._node, None, message.position
-                others = [*message.waiting, *self._waiting]
-                self._waiting = [node for node in dict.fromkeys(others) if node != self._node]
+                self._accept(message.position, message.waiting)
             case "refer" if self._asked is not None and message.node not in ("", self._node, self._asked):
                 self.holder = message.node
                 self._ask(now)
 
-    def written(self, node: str, position: int, now: float) -> None:
-        """Another hub has written: it has the turn, unless it has granted it since."""
+    def written(self, node: str, position: int, now: float, named: tuple[str, ...] = ()) -> None:
+        """Another hub has written, and named these in its batch: the first has the turn, else the writer."""
         self._heard_at = now
         if position <= self._granted_at:
             return
-        self.holder = node
-        if self._asked is not None and self._asked != node:
-            self._asked, self._asked_at = node, now  # our place in the list of waiting hubs travels with the turn
+        self.holder, *waiting = named or (node,)
+        if self.holder == self._node:
+            self._accept(position, waiting)
+        elif self._asked is not None and named and self._node not in waiting:
+            self._ask(now)  # the writer had not heard of it yet
+        elif self._asked is not None and self._asked != self.holder:
+            self._asked, self._asked_at = self.holder, now  # our place in the list of waiting hubs travels with it
 
-    def pass_on(self, position: int, now: float, *, has_more: bool) -> bool:
-        """Grant the turn to the next hub that waits, if there is one. `has_more`: this one wants it back."""
+    def _accept(self, position: int, waiting: Iterable[str]) -> None:
+        self.holder, self._asked, self._granted_at = self._node, None, position
+        self._waiting = [node for node in dict.fromkeys((*waiting, *self._waiting)) if node != self._node]
+
+    def following(self, *, has_more: bool) -> tuple[str, ...]:
+        """Nodes to name in the next batch of this hub. `has_more`: it expects to write again soon."""
+        return (*self._waiting, self._node) if self._waiting and has_more else tuple(self._waiting)
+
+    def pass_on(self, position: int, now: float) -> bool:
+        """This hub has nothing to write: grant the turn to the next one that waits, if there is one."""
         if not self._waiting or self.holder not in ("", self._node):
             return False
-        following, *waiting = self._waiting
+        named = tuple(self._waiting)
+        self.passed(named, position, now)
+        self._send(named[0], TurnMessage("grant", self._node, position, named[1:]))
+        return True
+
+    def passed(self, named: tuple[str, ...], position: int, now: float) -> None:
+        """This hub has granted the turn to the first of these. One that has asked since then asks that one."""
+        has_more = self._node in named
         self._waiting = []
         if has_more:
-            waiting.append(self._node)
             self._since = self._heard_at = now
-        self._asked, self._asked_at = following if has_more else None, now
-        self.holder, self._granted_at = following, position
-        self._send(following, TurnMessage("grant", self._node, position, tuple(waiting)))
-        return True
+        self._asked, self._asked_at = named[0] if has_more else None, now
+        self.holder, self._granted_at = named[0], position

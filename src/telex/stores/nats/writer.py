@@ -41,7 +41,7 @@ class Flight:
 
     def __init__(self, batch: Batch, data: bytes, chain: bytes) -> None:
         self.base, self.data, self.chain = batch.base, data, chain
-        self.migrates = bool(batch.migrate)
+        self.migrates, self.turn = bool(batch.migrate), batch.turn
         self.pending: Sequence[Pending] = ()
         self.answers: Sequence[Any] = ()
         self.tx: SqliteTransaction | None = None
@@ -143,14 +143,11 @@ class BatchWriter:
         if not self._log.is_connected:
             return  # `check` comes back to it
         if not self._queue:
-            self._pass_turn()
+            self._turn.pass_on(self._store.position, time.monotonic())
         elif self._turn.is_mine(self._store.position):
             self._decide(1 if self._singly else JOBS_MAX)
         else:
             self._turn.ask(time.monotonic())
-
-    def _pass_turn(self) -> None:
-        self._turn.pass_on(self._store.position, time.monotonic(), has_more=bool(self._queue))
 
     def _run_local(self, pending: Sequence[Pending]) -> None:
         """Run jobs that change only what is not replicated, each in a transaction of its own."""
@@ -187,7 +184,9 @@ class BatchWriter:
         if not rows and not any(job.durable for job in jobs):
             self._commit_locally(tx, pending, answers)
             return
-        flight = self._flight(rows=pack(rows))
+        # Callers that were answered together are likely to send again.
+        turn = self._turn.following(has_more=len(pending) > 1 or bool(self._queue))
+        flight = self._flight(rows=pack(rows), turn=turn)
         if len(flight.data) > self._log.batch_bytes_max:
             self._undo()
             self._shrink(pending, len(flight.data))
@@ -241,7 +240,9 @@ class BatchWriter:
         resolve(one.future, FailedJob(StoreFull(say)))
         self.schedule()
 
-    def _flight(self, *, rows: bytes = b"", migrate: int = 0, is_checkpoint: bool = False) -> Flight:
+    def _flight(
+        self, *, rows: bytes = b"", turn: tuple[str, ...] = (), migrate: int = 0, is_checkpoint: bool = False
+    ) -> Flight:
         self._number += 1
         store = self._store
         batch = Batch(
@@ -255,6 +256,7 @@ class BatchWriter:
             migrate=migrate,
             is_checkpoint=is_checkpoint,
             rows=rows,
+            turn=turn,
         )
         data = encode(batch)
         return Flight(batch, data, next_chain(store.chain, batch.base + 1, data))
@@ -346,8 +348,9 @@ class BatchWriter:
         self._store.committed(flight.tx, flight.base + 1, flight.chain, schema)
         if self._turn.holder != self._node:
             self._turn.take()
+        if flight.turn:
+            self._turn.passed(flight.turn, flight.base + 1, time.monotonic())
         self._end(flight, flight.answers, committed=True)
-        self._pass_turn()
 
     def overtaken(self) -> None:
         """Another entry is in the place of the batch in flight: its jobs run again on top of that."""
