@@ -78,13 +78,16 @@ def open_plans(topics: WorkState, plans: Iterable[str]) -> list[Plan]:
 
 def candidates(contracts: ContractIndex, message: WorkMessage) -> tuple[str, ...]:
     """Plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
-    own = covering(contracts, message.sender, message.role)
-    return _with_task(contracts, task_of(message), own) or own
+    return _with_task(contracts, message) or covering(contracts, message.sender, message.role)
 
 
-def _with_task(contracts: ContractIndex, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
+def _with_task(contracts: ContractIndex, message: WorkMessage) -> tuple[str, ...]:
     """Those of the sender's own plans that have the task, or all others that have; none: no plan has it."""
+    task = task_of(message)
     having = contracts.by_task.get(task, ()) if task else ()
+    if len(having) < 2:  # nothing to choose from: a team may have thousands of contracts
+        return having
+    own = covering(contracts, message.sender, message.role)
     return tuple([plan for plan in having if plan in own]) or having
 
 
@@ -97,10 +100,9 @@ def meant(message: WorkMessage, topics: WorkState) -> Plan | None:
     contracts = contracts_in(topics)
     if contracts is None:
         return None
-    task, own = task_of(message), covering(contracts, message.sender, message.role)
-    among = _with_task(contracts, task, own)
+    task, among = task_of(message), _with_task(contracts, message)
     if not among:
-        return _only_one(topics, own)
+        return _only_one(topics, covering(contracts, message.sender, message.role))
     if len(among) == 1:  # the common case, in half the time
         only = plan_in(topics, among[0])
         return only if only is not None and (task in only.revisions[-1].words.tasks or only.has_work) else None
