@@ -81,4 +81,4 @@ async def open_approval(needs: NeedsReader, key: str) -> OpenApproval | None:
     facts = await needs.facts_of(need, AT_HOME)
     evidence = str(facts.get("evidence") or "")
     paths = tuple(facts["paths"]) if facts["widens"] else ()
-    return OpenApproval(need.id, need.revision, need.title, need.by, paths, evidence)
+    return OpenApproval(need.id, need.revision, need.title, need.by, paths=paths, evidence=evidence)
