@@ -58,6 +58,7 @@ class Timeline extends LitElement {
   #colours = null;
   #timer = 0;
   #frame = 0;
+  #top = 0; // how far the lanes are scrolled: reading it while elements change costs a layout of the whole page
   #labelled = 0;
   #hoverTimer = 0;
   #resize = new ResizeObserver(() => this.#resized());
@@ -171,8 +172,8 @@ class Timeline extends LitElement {
   }
 
   #visibleRows(margin = 0) {
-    const top = this.querySelector(".tl-scroll")?.scrollTop ?? 0;
-    return rowsBetween(this.#plan.rows, top - margin, top + (this.viewHeight ?? HEIGHT_MAX) + margin);
+    const [top, height] = [this.#top, this.viewHeight ?? HEIGHT_MAX];
+    return rowsBetween(this.#plan.rows, top - margin, top + height + margin);
   }
 
   #placeLabels() {
@@ -211,7 +212,7 @@ class Timeline extends LitElement {
       window: this.window,
       width: this.width - this.labels,
       viewHeight: this.viewHeight,
-      top: this.querySelector(".tl-scroll").scrollTop,
+      top: this.#top,
       scale: this.scale,
       facts: this.#known,
       focus,
@@ -375,7 +376,8 @@ class Timeline extends LitElement {
     }
   }
 
-  #scrolled() {
+  #scrolled(event) {
+    this.#top = event.currentTarget.scrollTop;
     this.redraw();
     if (performance.now() - this.#labelled > 16) this.requestUpdate();
   }

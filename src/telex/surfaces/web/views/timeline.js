@@ -15,7 +15,7 @@ import "../timeline/overview.js";
 await stylesheet("views/timeline.css");
 
 const FEED = 40; // rows of one page
-const FEED_MAX = 400; // on the page; then older ones are asked for anew
+const FEED_MAX = 400; // that a person has paged to
 const GIST = 4; // place in the facts of a message, see factsOf in layout.js
 const NEEDS_SHOWN = 3;
 const CELLS = 240; // of the overview
@@ -91,6 +91,7 @@ export default class Home extends View {
 
   #open = new Set(); // roles that are unfolded
   #asked = null; // what each part was asked for
+  #rowsMax = FEED; // of the feed: new rows push out as many below, where Older brings them back
   #typing = 0;
   #missed = false; // an update came while the first picture was loaded
   #paces = {
@@ -98,6 +99,10 @@ export default class Home extends View {
     feed: new Pace(() => this.#loadFeed()),
     needs: new Pace(() => this.#loadNeeds()),
     overview: new Pace(() => this.#loadOverview()),
+  };
+  #factsOf = (seq) => {
+    const { at, from } = this.timeline;
+    return get("/page/timeline/marks", { seqs: seq, at, from }, has("messages"));
   };
   #scrolled = () => this.held.length && !this.#isReading() && this.#release();
 
@@ -194,6 +199,7 @@ export default class Home extends View {
     this.timeline = answer.timeline;
     this.held = [];
     this.feed = answer.feed;
+    this.#rowsMax = FEED;
     this.#setOverview(answer.overview);
     if (answer.needs) this.needs = answer.needs;
     else this.#paces.needs.soon(0);
@@ -248,6 +254,7 @@ export default class Home extends View {
     else {
       this.held = [];
       this.feed = answer;
+      this.#rowsMax = FEED;
     }
     await this.#countMatches();
   }
@@ -272,6 +279,7 @@ export default class Home extends View {
     if (filter !== this.place.query.filter) return;
     const rows = [...this.feed.rows, ...answer.rows];
     this.feed = { ...this.feed, rows: rows.slice(-FEED_MAX), older: answer.older };
+    this.#rowsMax = Math.max(FEED, this.feed.rows.length);
   }
 
   // --- updates -------------------------------------------------------------------------------------------------------
@@ -317,7 +325,7 @@ export default class Home extends View {
   #release() {
     if (!this.held.length) return;
     const rows = [...this.held, ...this.feed.rows];
-    const cut = rows.length > FEED_MAX ? rows.slice(0, FEED_MAX) : rows;
+    const cut = rows.slice(0, this.#rowsMax);
     this.feed = { ...this.feed, rows: cut, older: cut.length < rows.length ? cut.at(-1).seq : this.feed.older };
     this.held = [];
   }
@@ -405,7 +413,7 @@ export default class Home extends View {
         <section class="card" aria-label="Timeline">
           ${this.#timelineBar()}
           <telex-timeline .answer=${this.timeline} .zoom=${this.zoom} .at=${this.at} .begins=${this.overview?.from}
-            .selected=${selected} .needs=${this.needs?.count} .facts=${(seq) => this.#facts(seq)}
+            .selected=${selected} .needs=${this.needs?.count} .facts=${this.#factsOf}
             @telex-select=${(event) => this.#select(event.detail.seq)} @telex-unfold=${(event) => this.#unfold(event.detail)}
           ></telex-timeline>
           <telex-overview .answer=${this.overview} .at=${this.at} .span=${this.#span}
@@ -417,11 +425,6 @@ export default class Home extends View {
       </div>
       ${selected === null ? nothing : this.#side(selected)}
     </div>`;
-  }
-
-  #facts(seq) {
-    const { at, from } = this.timeline;
-    return get("/page/timeline/marks", { seqs: seq, at, from }, has("messages"));
   }
 
   #side(seq) {
