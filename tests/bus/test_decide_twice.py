@@ -135,8 +135,8 @@ def remembers_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def faulty(self: Decision) -> Any:
         ids = known.setdefault(id(self._context), set())
-        is_known = self._prepared.id in ids
-        ids.add(self._prepared.id)
+        is_known = self._id in ids
+        ids.add(self._id)
         return self._refuse(()) if is_known else check(self)
 
     monkeypatch.setattr(Decision, "_check_duplicate", faulty)

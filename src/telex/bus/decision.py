@@ -25,7 +25,7 @@ from telex.model.text import ROOT, replace_surrogates
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction, deliveries_of, events_of
 from telex.validation.authorization import normalised
-from telex.work.view import COMES_ALONG, DECIDING, UNWEIGHED, WorkMessage, fields_of, parse_tree
+from telex.work.view import DECIDING, UNWEIGHED, WorkMessage, fields_of, parse_tree
 
 APPROVAL = "approval"  # kind of topic: one request for approval each
 SHUT_DOWN = "sender-has-shut-down"
@@ -84,9 +84,19 @@ DecidedSend = Receipt | StoredSend | RefusedSend
 
 class Decision:
     def __init__(self, context: BusContext, prepared: PreparedSend, tx: Transaction) -> None:
-        self._context, self._prepared, self._tx = context, prepared, tx
-        self._request, self._checked = prepared.request, prepared.checked
-        self._findings: tuple[Finding, ...] = prepared.evidence
+        self._context, self._tx = context, tx
+        # Unpacked, because reading a field of a named tuple is slow and every send reads these several times.
+        (
+            self._request,
+            self._checked,
+            self._checked_for,
+            self._id,
+            self._has_own_id,
+            self._digest,
+            self._began,
+            self._trace,
+            self._findings,
+        ) = prepared
         self._work: WorkDecision | None = None
         self._work_message: WorkMessage | None = None
 
@@ -117,15 +127,14 @@ class Decision:
         if isinstance(route, Finding):
             return self._refuse_sender(route)
         self._now = team.now
-        if self._now >= route.seen_until and not route.joins:
+        self._member, self._address, inboxes, participants, self._joins, seen_until = route
+        if self._now >= seen_until and not self._joins:
             team.mark_seen(self._tx, key, route)
-        self._member, self._address, self._joins = route.member, route.address, route.joins
-        known = self._prepared.participants
-        if route.participants is not known and route.participants != known:
+        if participants is not self._checked_for and participants != self._checked_for:
             # The roster has changed since the message was checked.
-            self._checked = self._context.validators.check(self._request.raw, route.participants)
-        if route.route is not None:
-            self._inboxes = route.route
+            self._checked = self._context.validators.check(self._request.raw, participants)
+        if inboxes is not None:
+            self._inboxes = inboxes
             return None
         address = self._address = _addressed(self._checked, self._roster)
         self._inboxes = team.route_to(address, self._member, self._roster) if address is not None else NO_RECIPIENT
@@ -156,20 +165,21 @@ class Decision:
 
     def _argument_findings(self) -> tuple[Finding, ...]:
         """Findings on the ids that the caller passed beside the message."""
-        request, envelope, limits = self._request, self._checked.envelope, self._context.limits
+        id_, reply_to, correlation = self._request[4:7]
+        envelope, limits = self._checked.envelope, self._context.limits
         findings: tuple[Finding, ...] = ()
-        if request.id is not None:
-            findings += _check_id(request.id, envelope.id, limits, "id")
-        if request.reply_to is not None:
-            findings += _check_id(request.reply_to, None, limits, "reply-to id")
-        if request.correlation is not None:
-            findings += _check_id(request.correlation, envelope.correlation, limits, "correlation")
+        if id_ is not None:
+            findings += _check_id(id_, envelope.id, limits, "id")
+        if reply_to is not None:
+            findings += _check_id(reply_to, None, limits, "reply-to id")
+        if correlation is not None:
+            findings += _check_id(correlation, envelope.correlation, limits, "correlation")
         return findings
 
     def _check_arguments(self) -> DecidedSend | None:
         findings = self._argument_findings()
         if isinstance(self._inboxes, Finding):
-            may_repeat = not findings and self._prepared.has_own_id
+            may_repeat = not findings and self._has_own_id
             repeated = self._repeated(self._member.name, self._address) if may_repeat else None
             return repeated or self._refuse((*findings, self._inboxes))
         result = self._checked.checked
@@ -178,24 +188,23 @@ class Decision:
     # --- duplicates --------------------------------------------------------------------------------------------------
 
     def _check_duplicate(self) -> DecidedSend | None:
-        prepared = self._prepared
-        if not prepared.has_own_id:
+        if not self._has_own_id:
             return None
-        since = self._now - self._context.limits.dedup_window_seconds
-        earlier = self._tx.earlier(self._member.name, prepared.id, since)
+        id_, since = self._id, self._now - self._context.limits.dedup_window_seconds
+        earlier = self._tx.earlier(self._member.name, id_, since)
         if earlier is None:
             return None
-        if (earlier.digest, earlier.to) != (prepared.digest, self._address):
-            say = f"Give it an id of its own: {prepared.id} was used before, for another message."
-            return self._refuse((Finding("id-reused", ROOT, say, expected="an id not used before", found=prepared.id),))
+        if (earlier.digest, earlier.to) != (self._digest, self._address):
+            say = f"Give it an id of its own: {id_} was used before, for another message."
+            return self._refuse((Finding("id-reused", ROOT, say, expected="an id not used before", found=id_),))
         self._tx.record(Event(0, self._now, "duplicate", self._member.name, earlier.seq))
         return self._duplicate(earlier.seq)
 
     def _repeated(self, sender: str, address: str | None) -> Receipt | None:
         """The receipt of the same message from before, where its sender or recipient has left since."""
         since = self._now - self._context.limits.dedup_window_seconds
-        earlier = self._tx.earlier(sender, self._own_id or self._prepared.id, since)
-        if earlier is None or (earlier.digest, earlier.to) != (self._prepared.digest, address):
+        earlier = self._tx.earlier(sender, self._own_id or self._id, since)
+        if earlier is None or (earlier.digest, earlier.to) != (self._digest, address):
             return None
         return self._duplicate(earlier.seq)
 
@@ -206,7 +215,7 @@ class Decision:
         dialect, type_, _ = _type_of(self._checked)
         return Receipt(
             accepted=True,
-            id=self._own_id or self._prepared.id,
+            id=self._own_id or self._id,
             state=state_of(deliveries, story, refused=False),
             to=tuple(dict.fromkeys(delivery.inbox for delivery in deliveries)),
             dialect=dialect,
@@ -218,8 +227,8 @@ class Decision:
     # --- correlation and work rules ----------------------------------------------------------------------------------
 
     def _correlate(self) -> None:
-        envelope, traits = self._checked.envelope, self._checked.traits
-        reply_to = envelope.reply_to or self._request.reply_to
+        _, traits, (_, correlation, replied, _) = self._checked
+        reply_to = replied or self._request.reply_to
         if reply_to is not None or (
             traits is not None and (traits.replies or traits.answers or traits.action == "dispatch")
         ):
@@ -228,12 +237,12 @@ class Decision:
             self._request = infer_reply_to(
                 self._context, self._tx, self._request, self._checked, member=self._member, inboxes=self._route
             )
-            reply_to = envelope.reply_to or self._request.reply_to
-        self._reply_to, self._correlation = reply_to, envelope.correlation or self._request.correlation
+            reply_to = replied or self._request.reply_to
+        self._reply_to, self._correlation = reply_to, correlation or self._request.correlation
 
     @property
     def _took(self) -> float:
-        return self._now - self._prepared.began
+        return self._now - self._began
 
     @property
     def _route(self) -> Route:
@@ -252,12 +261,10 @@ class Decision:
                 self._findings = missing_answer_hint(context, self._member, checked, self._route, replied)
             else:
                 self._findings = ()
-        elif (
-            traits.action is not None
-            and (checked.checked is None or not refusals(checked.findings))
-            and (traits.idle is None or not context.team.is_empty(traits.idle))
-        ):
-            self._apply_work_rules(traits)
+        elif traits.action is not None and (checked.checked is None or not refusals(checked.findings)):
+            idle = traits.idle
+            if idle is None or not context.team.is_empty(idle):
+                self._apply_work_rules(traits)
         if self._findings and refusals(self._findings):
             if context.policy.strict:
                 return self._refuse(self._findings)
@@ -301,7 +308,7 @@ class Decision:
             WorkMessage,
             (
                 0,
-                self._prepared.id,
+                self._id,
                 self._now,
                 self._member.name,
                 self._member.role,
@@ -318,9 +325,10 @@ class Decision:
     # --- append ------------------------------------------------------------------------------------------------------
 
     def _append(self) -> DecidedSend:
-        context, tx = self._context, self._tx
-        answered = self._answered_requests()
-        full = tx.full_inbox(self._route, context.limits.inbox_max)
+        context, tx, checked, work = self._context, self._tx, self._checked, self._work
+        answered = self._answered_requests() if self._may_answer() else ()
+        inboxes = self._route
+        full = tx.full_inbox(inboxes, context.limits.inbox_max)
         if full is not None:
             return self._refuse((_inbox_full(context.limits.inbox_max, full),))
         if self._joins:
@@ -331,31 +339,31 @@ class Decision:
 
                 self._findings = (*self._findings, joined_as_agent(self._member, team.roster))
             team.add_member(self._tx, self._member)
-        change = self._work.change if self._work is not None else None
-        findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
-        inboxes, by_address = self._route, (self._address,)
-        named = inboxes if inboxes != by_address or (change is not None and change.topics) else ()
-        detail = event_detail(context, self._took, findings, inboxes=named, traceparent=self._prepared.traceparent)
+        change = work.change if work is not None else None
+        findings = (*checked.findings, *self._findings) if self._findings else checked.findings
+        named = inboxes if inboxes != (self._address,) or (change is not None and change.topics) else ()
+        detail = event_detail(context, self._took, findings, inboxes=named, traceparent=self._trace)
         message = self._new_message(detail, inboxes, self._answer_by(), answered, change)
         seq = tx.append(message)
         if change is not None:
             self._update_topics(seq, message)
-        stored = (True, message.id, "stored", message.inboxes, message.dialect, message.type, findings)
-        receipt = _NEW(Receipt, (*stored, False, None, None, False))
+        id_, dialect, type_ = message[0], message[5], message[6]
+        receipt = _NEW(Receipt, (True, id_, "stored", inboxes, dialect, type_, findings, False, None, None, False))
         stopped = change.members if change is not None else ()
         return StoredSend(receipt, tuple(member for member, _ in stopped)) if stopped else receipt
 
-    def _answered_requests(self) -> tuple[int, ...]:
+    def _may_answer(self) -> bool:
+        """Whether pending requests have to be looked up."""
         traits = self._checked.traits
-        is_decision = traits is not None and traits.action in DECIDING
-        may_answer = self._reply_to is not None or is_decision
-        if not may_answer and self._correlation is not None:
-            # Any message but a report may answer an escalation of its conversation.
-            settles = traits is not None and traits.action is not None and traits.action not in COMES_ALONG
-            is_escalated = settles and not self._context.team.is_empty(ESCALATIONS)
-            may_answer = traits is None or bool(traits.answers) or is_escalated
-        if not may_answer:
-            return ()
+        if self._reply_to is not None:
+            return True
+        if traits is None or traits.decides:
+            return traits is not None or self._correlation is not None
+        if self._correlation is None:
+            return False
+        return bool(traits.answers) or (traits.settles and not self._context.team.is_empty(ESCALATIONS))
+
+    def _answered_requests(self) -> tuple[int, ...]:
         from telex.bus.correlate import requests_answered_by
 
         change = self._work.change if self._work is not None else None
@@ -373,11 +381,12 @@ class Decision:
 
     def _answer_by(self) -> float | None:
         """When an answer is due: for types that ask for one, and for senders that wait for one."""
-        traits, limits, message = self._checked.traits, self._context.limits, self._work_message
-        if self._request.answer_within is not None:
-            return self._now + self._request.answer_within
-        if traits is None or not (traits.asks or traits.action == "escalate"):
+        traits, within = self._checked.traits, self._request.answer_within
+        if within is not None:
+            return self._now + within
+        if traits is None or not traits.is_due:
             return None
+        limits, message = self._context.limits, self._work_message
         if message is not None and message.action == "escalate":
             from telex.bus.escalate import deadline_of
 
@@ -407,11 +416,11 @@ class Decision:
         change: WorkChange | None = None,
     ) -> NewMessage:
         dialect, type_, rank = _type_of(self._checked)
-        prepared, member = self._prepared, self._member
+        member = self._member
         return _NEW(
             NewMessage,
             (
-                prepared.id,
+                self._id,
                 self._now,
                 member.name,
                 member.role,
@@ -421,7 +430,7 @@ class Decision:
                 rank,
                 replace_surrogates(self._correlation),
                 replace_surrogates(self._reply_to),
-                prepared.digest,
+                self._digest,
                 self._request.raw,
                 inboxes,
                 "accepted",
@@ -436,13 +445,13 @@ class Decision:
         """Record the refused message, without deliveries."""
         request, checked, context = self._request, self._checked, self._context
         findings = (*checked.findings, *findings)
-        id_, self._reply_to = self._prepared.id, checked.envelope.reply_to or request.reply_to
+        id_, self._reply_to = self._id, checked.envelope.reply_to or request.reply_to
         self._correlation = checked.envelope.correlation or request.correlation
         self._address = self._address or request.to
         if any(finding.code == "id-not-allowed" for finding in findings):
             id_ = replace_surrogates(checked.envelope.id) or context.clock.new_id()  # one that can be shown
             self._reply_to = checked.envelope.reply_to
-        detail = event_detail(context, self._took, findings, traceparent=self._prepared.traceparent)
+        detail = event_detail(context, self._took, findings, traceparent=self._trace)
         message = self._new_message(detail, ())._replace(id=id_, kind="refused")
         self._tx.append(message)
         return RefusedSend(message, checked, findings)

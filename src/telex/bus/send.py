@@ -83,16 +83,15 @@ class Sender:
     def _prepare(self, request: SendRequest) -> PreparedSend:
         """Check the message for the sender and recipient that the cache knows, and give it an id."""
         context = self._context
-        began = context.clock.now()
-        key = request[1:4]
-        route = context.team.route(key)
+        began, raw = context.clock.now(), request.raw
+        route = context.team.route(request[1:4])
         participants = Participants() if isinstance(route, Finding) else route.participants
-        checked = context.validators.check(request.raw, participants)
+        checked = context.validators.check(raw, participants)
         own_id = checked.envelope.id or request.id
         if own_id is not None and checked.checked is not None:
             own_id = replace_surrogates(own_id)
         id_, has_own_id = own_id or context.clock.new_id(), own_id is not None
-        digest = digest_of(request.raw)
+        digest = digest_of(raw)
         trace = context.current_trace()  # of the caller: the transaction may run in the context of another one
         return _NEW(PreparedSend, (request, checked, participants, id_, has_own_id, digest, began, trace, ()))
 

@@ -24,7 +24,7 @@ from telex.validation.check import (
     facts_in_envelope,
     opener_of,
 )
-from telex.work.view import IDLE, RULES
+from telex.work.view import COMES_ALONG, DECIDING, IDLE, RULES
 
 if TYPE_CHECKING:
     from telex.validation.compiled import FastValidator, StructLayout
@@ -43,7 +43,9 @@ class TypeTraits(NamedTuple):
     rank: int  # index of its priority in PRIORITIES
     asks: bool  # for an answer, in a dialect with ids
     answers: frozenset[str]  # types that it answers
-    stands_alone: bool  # neither asks nor answers: storing it needs no lookup
+    decides: bool  # a request for approval
+    settles: bool  # it may answer an escalation of its conversation: every message of the work but a report
+    is_due: bool  # its answer is due at some time
     replies: bool = False  # it answers the message that its sender received, even if the dialect has no reply field
     action: str | None = None  # work action, if there are rules for it
     idle: tuple[str, ...] | None = None  # while these topics are empty, the message has no effect on the work
@@ -114,7 +116,9 @@ class ValidatorCache:
                 PRIORITIES.index(type_.priority),
                 asks=asks,
                 answers=answers,
-                stands_alone=not asks and not answers,
+                decides=action in DECIDING,
+                settles=action is not None and action not in COMES_ALONG,
+                is_due=asks or action == "escalate",
                 replies=bool(answers) or action == "signal",
                 action=action,
                 idle=_idle_topics(type_, action),

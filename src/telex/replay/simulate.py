@@ -348,7 +348,10 @@ class ReplayDecision(Decision):
     def _argument_findings(self) -> tuple[Finding, ...]:
         """The findings of the record, if they stop the message. A claim that contradicts the repository stops it in a
         strict team only, every other refusal in any."""
-        findings, is_strict = self._prepared.evidence, self._context.policy.strict
+        findings = self._findings
+        if not findings:
+            return ()
+        is_strict = self._context.policy.strict
         stops = any(finding.code != CONTRADICTED or is_strict for finding in refusals(findings))
         return findings if stops else ()
 
@@ -370,15 +373,15 @@ class ReplayDecision(Decision):
         """Store what later decisions need: changes of the work, and ids."""
         work, findings = self._work, (*self._checked.findings, *self._findings)
         change = work.change if work is not None else None
-        if change is not None or self._prepared.has_own_id:
+        if change is not None or self._has_own_id:
             message = self._new_message(None, ())
-            if self._prepared.has_own_id:
+            if self._has_own_id:
                 self._tx.append(message)
             if change is not None:
                 self._update_topics(self._entry.number, message)
                 for member, event in change.members:
                     self._context.team.write_member(self._tx, member, event)
-        return Receipt(True, self._prepared.id, "stored", findings=findings)
+        return Receipt(True, self._id, "stored", findings=findings)
 
     def _refuse(self, findings: tuple[Finding, ...]) -> RefusedSend:
         """Refused messages are not stored."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 INDEX_STEP = 2_000  # messages indexed in one transaction when a caller waits for it
 
 
@@ -65,7 +66,7 @@ class SqliteStore:
         may_use_reserve: bool = False,
         durable: bool = True,
     ) -> Awaitable[T]:
-        return self._submit(WriteJob(decide, durable, may_use_reserve, prefetch_id, True))
+        return self._submit(_NEW(WriteJob, (decide, durable, may_use_reserve, prefetch_id, True, False, False)))
 
     def _submit(self, job: WriteJob) -> Awaitable[Any]:
         return Completed(partial(self._run_one, job)) if self._group is None else self._group.submit(job)

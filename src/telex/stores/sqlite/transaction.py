@@ -242,14 +242,14 @@ class SqliteTransaction(SqliteReads):
         """Number a message; its rows, and those of everything that is stored with it, are written later."""
         if not self._caught_up:
             self._catch_up()
-        seq = self.next
+        seq, id_ = self.next, message.id
         self.next = seq + 1
         self._pending.append((seq, message))
         self.quota.add(message.inboxes)
         if message.kind == "accepted":
-            self._accepted[message.sender, message.id] = message, seq
-            if message.id not in self.id_numbers:
-                self.id_numbers[message.id] = number_of(message.id)
+            self._accepted[message.sender, id_] = message, seq
+            if id_ not in self.id_numbers:
+                self.id_numbers[id_] = number_of(id_)
         if message.work_change is not None:
             self._change_work(message.work_change, seq)
         if message.answers_requests:
