@@ -34,6 +34,7 @@ NO_RECIPIENT = Finding(
     "recipient-missing", ROOT, "Name the recipient: an agent, role:ROLE, all:ROLE or * for everyone."
 )
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps with an option makes an encoder for each call
 _FINDING_FIELDS = frozenset(Finding._fields)
 
 
@@ -472,12 +473,12 @@ def event_detail(
     if not context.policy.work:
         detail += f', "{UNWEIGHED}": true'
     if inboxes:
-        detail += f', "inboxes": {json.dumps(inboxes, ensure_ascii=False)}'
+        detail += f', "inboxes": {_encode(inboxes)}'
     if traceparent is not None:
         detail += f', "traceparent": "{traceparent}"'
     if findings:
         listed = [{name: value for name, value in f._asdict().items() if value is not None} for f in findings]
-        detail += f', "findings": {json.dumps(listed, ensure_ascii=False)}'
+        detail += f', "findings": {_encode(listed)}'
     return detail + "}"
 
 
@@ -541,17 +542,17 @@ def check_work_rules(
 
         evidence = (*evidence, *answers_no_dispatch(context, message))
     findings = reducer.check_rules(message, topics, rules)
+    if evidence:
+        findings = (*evidence, *findings)
     if findings and refusals(findings):
-        return WorkDecision((*evidence, *findings))
-    findings = (*evidence, *findings)
-    if evidence and refusals(evidence):
         return WorkDecision(findings)
     changed = reducer.topics_changed(message, topics)
     follow_ups = reducer.action_rules(action).follow_ups
-    if not changed and not follow_ups and action != "stopped":
+    has_effects = follow_ups or action == "stopped"  # besides the changed topics
+    if not changed and not has_effects:
         return WorkDecision(findings) if findings else NO_CHANGE
     before = {topic: topics.get(topic) for topic in changed}
-    if not follow_ups and action != "stopped":
+    if not has_effects:
         return WorkDecision(findings, WorkChange(changed), before)
     after = topics.after({topic: reducer.fold(topic, state, message) for topic, state in before.items()})
     from telex.bus.correlate import report_of_draft

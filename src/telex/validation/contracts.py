@@ -215,17 +215,17 @@ def judge(
     found = normal(path)
     if isinstance(found, InvalidPath):
         return PathDecision(NOT_IN_PROJECT, found.why)
+    whose = owner(found)
+    if whose is not None and not (is_person and whose != "git"):
+        return PathDecision(FORBIDDEN, _OWN[whose], path=found)
     led = found if resolve is None else real(found, resolve)
-    for place in (found,) if led is found else (found, led):
-        if isinstance(place, InvalidPath):
-            return PathDecision(NOT_IN_PROJECT, place.why, path=found)
-        whose = owner(place)
-        if whose is not None and not (is_person and whose != "git"):
-            leads = "" if place is found else f"it leads to {short(place)}, and "
-            return PathDecision(FORBIDDEN, f"{leads}{_OWN[whose]}", path=found)
     if led == found:
         return _judged(found, scopes)
-    assert isinstance(led, str)
+    if isinstance(led, InvalidPath):
+        return PathDecision(NOT_IN_PROJECT, led.why, path=found)
+    whose = owner(led)
+    if whose is not None and not (is_person and whose != "git"):
+        return PathDecision(FORBIDDEN, f"it leads to {short(led)}, and {_OWN[whose]}", path=found)
     named = _judged(found, scopes)
     if named.code is not None:
         return named

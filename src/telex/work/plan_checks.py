@@ -312,13 +312,14 @@ def _files(message: WorkMessage, plans: list[Plan], context: RuleContext) -> lis
     findings: list[Finding] = []
     for index, path in enumerate(files):
         judged = judge(path, scopes) if isinstance(path, str) else None
-        if judged is not None and judged.code is not None:
-            expected = scope_of(judged.plan) if judged.code == OUTSIDE and judged.plan is not None else None
-            if judged.code == NOT_IN_PROJECT:
-                expected = "a path from the project's root"
-            say = sentence(judged, message.role, context)
-            where = message.path("files", index)
-            findings.append(Finding(judged.code, where, say, expected=expected, found=short(path)))
+        if judged is None or judged.code is None:
+            continue
+        expected = scope_of(judged.plan) if judged.code == OUTSIDE and judged.plan is not None else None
+        if judged.code == NOT_IN_PROJECT:
+            expected = "a path from the project's root"
+        say = sentence(judged, message.role, context)
+        where = message.path("files", index)
+        findings.append(Finding(judged.code, where, say, expected=expected, found=short(path)))
         if len(findings) == context.limits.findings_max:
             break
     return findings

@@ -164,14 +164,15 @@ def kind_of(topic: str) -> str:
 
 def topics_changed(message: WorkMessage, topics: WorkState) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
-    for changed in action_rules(message.action).topics_changed:
-        found = (*found, *changed(message, topics))
+    for changed in action_rules(message.type.action).topics_changed:
+        if names := changed(message, topics):
+            found = (*found, *names)
     return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
 def check_rules(message: WorkMessage, topics: WorkState, context: RuleContext) -> tuple[Finding, ...]:
     found: tuple[Finding, ...] = ()
-    for check in action_rules(message.action).checks:
+    for check in action_rules(message.type.action).checks:
         if findings := check(message, topics, context):
             found = (*found, *findings)
     return found

@@ -183,14 +183,14 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
 
     `decode` is a faster JSON decoder, for a message that the compiled validator has accepted.
     """
-    tree: Any = None
+    reader, tree = _READERS.get(id(type_)) or _reader_of(dialect, type_), None
     if dialect.form == "json":
         try:
             tree = _DECODE(raw.decode()) if decode is None else decode(raw)
         except (ValueError, RecursionError):
             tree = None
-    is_flat = isinstance(tree, dict) and dialect.payload is not None and dialect.payload not in tree
-    if not isinstance(tree, dict) or is_flat or tree.get("type") != type_.name:
+    payload = reader.payload
+    if type(tree) is not dict or tree.get("type") != type_.name or (payload is not None and payload not in tree):
         from telex.dialects.parse.reader import read
 
         reading = read(raw, (dialect,), forced=dialect)
@@ -201,8 +201,7 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
             from telex.dialects.scalars import typed
 
             tree = {**typed(tree, dialect.fields_of(type_)), BODY_KEY: (reading.body or "").strip()}
-    later = _reader_of(dialect, type_).later
-    return _respelt(tree, dialect, later) if later else tree
+    return _respelt(tree, dialect, reader.later) if reader.later else tree
 
 
 def _respelt(tree: Tree, dialect: Dialect, later: Mapping[str, str]) -> Tree:
@@ -220,7 +219,8 @@ class _TypeReader(NamedTuple):
 
     type: MessageType  # a reference, so that its id stays valid as a key
     payload: str | None  # the object that most of its fields are in; None: the message itself
-    keys: tuple[tuple[str, str], ...]  # fields in it: their name in the action, and in the message
+    names: tuple[str, ...]  # of the fields in it, as the action has them
+    keys: tuple[str, ...]  # the same, as the message has them
     getters: tuple[tuple[str, Callable[[Tree], Any]], ...]  # the others
     later: Mapping[str, str]  # fields that may also have the name of a later version
     has_states: bool  # tasks have states in its dialect
@@ -238,16 +238,18 @@ def fields_of(tree: Tree, dialect: Dialect, type_: MessageType) -> dict[str, Any
     inside = tree.get(reader.payload) if reader.payload is not None else tree
     if type(inside) is not dict:
         inside = {}
-    fields = {name: inside.get(key) for name, key in reader.keys}
+    fields = dict(zip(reader.names, map(inside.get, reader.keys), strict=True))
     for name, get in reader.getters:
         fields[name] = get(tree)
     if ROUTE_KEY in tree:
         fields["route"] = tree[ROUTE_KEY]
-    for name, values in reader.values.items():
-        value = fields[name]
-        if isinstance(value, (str, bool)):
-            fields[name] = values.get(value, value)
-    fields.update(reader.fixed)
+    if reader.values:
+        for name, values in reader.values.items():
+            value = fields[name]
+            if isinstance(value, (str, bool)):
+                fields[name] = values.get(value, value)
+    if reader.fixed:
+        fields.update(reader.fixed)
     return fields
 
 
@@ -264,7 +266,8 @@ def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
     reader = _READERS[id(type_)] = _TypeReader(
         type_,
         dialect.payload or None,
-        keys=tuple((name, path[-1]) for name, path in inside.items()),
+        names=tuple(inside),
+        keys=tuple(path[-1] for path in inside.values()),
         getters=tuple((name, get_path(path)) for name, path in paths.items() if name not in inside),
         later=later,
         has_states=has_states,
