@@ -85,6 +85,7 @@ class NeedsQuery(NamedTuple):
 class NeedsList(NamedTuple):
     needs: tuple[Need, ...]
     unknown: frozenset[str] = frozenset()  # kinds that are not known (yet)
+    is_past: bool = False  # then those kinds will not be known
 
     def by_kind(self) -> dict[str, int | None]:
         counts = dict.fromkeys(NEED_KINDS, 0)
@@ -94,7 +95,7 @@ class NeedsList(NamedTuple):
 
     @property
     def total(self) -> int | None:
-        return None if self.unknown else len(self.needs)
+        return None if self.unknown and not self.is_past else len(self.needs)
 
     def visible_to(self, caller: Caller) -> "NeedsList":
         """Without items of other conversations, for a viewer of one."""
@@ -215,7 +216,7 @@ class Needs:
             *wake_needs(events.wake_failures.at(moment), None),
         ]
         unknown = frozenset(("stall",)) if stall is None and self._settings.work_rules else frozenset[str]()
-        return NeedsList(tuple(sorted(needs, key=lambda need: need.place)), unknown)
+        return NeedsList(tuple(sorted(needs, key=lambda need: need.place)), unknown, is_past=True)
 
     async def _computed(self) -> NeedsList:
         bus, limits = self._bus, self._settings.limits

@@ -85,6 +85,7 @@ const NOT_FOUND = { name: "not-found", title: "Not found", load: () => import(".
 const ICONS = {
   brand: "M4 4.5h8M8 4.5v8",
   find: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5l3.5 3.5",
+  others: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
   write: "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z",
   auto: "M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11",
   light:
@@ -344,7 +345,7 @@ class Page extends LitElement {
       ${this.replica && this.hubs ? this.hubs.replicaNotice(this.replica) : nothing}
       ${this.trouble ? this.#troubleNotice() : nothing}
       <nav class="nav" aria-label="Views">
-        <ul>${listed("main").map((view) => this.#link(view))}</ul>
+        <ul>${listed("main").map((view) => this.#link(view))}${me.conversation ? nothing : this.#others()}</ul>
         <ul class="nav-more">${listed("more").map((view) => this.#link(view))}</ul>
         <p class="nav-foot"><button type="button" class="ghost small" @click=${showKeys}><kbd>?</kbd> keys</button></p>
       </nav>
@@ -379,6 +380,13 @@ class Page extends LitElement {
       >${icon(view.icon)}<span class="nav-word">${view.title}</span>${
         waiting ? html`<span class="badge"><span class="hidden">, open: </span>${number(waiting)}</span>` : nothing
       }</a></li>`;
+  }
+
+  /** On a phone: the palette, which has all other views and commands. */
+  #others() {
+    const isHere = listed("more").some((view) => view.name === this.place.view);
+    return html`<li class="nav-others"><button type="button" class="ghost ${isHere ? "is-here" : ""}" @click=${find}
+      >${icon(ICONS.others)}<span class="nav-word">More</span></button></li>`;
   }
 
   #troubleNotice() {

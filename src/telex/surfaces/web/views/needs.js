@@ -343,7 +343,11 @@ export default class Needs extends View {
 
   #counts() {
     const kinds = Object.entries(PLURALS).filter(([kind]) => this.list.by_kind[kind] !== 0);
-    return kinds.map(([kind, words]) => count(this.list.by_kind[kind], ...words)).join(" · ");
+    const words = ([kind, [one, many]]) =>
+      this.list.at && this.list.by_kind[kind] === null
+        ? `${many} not known`
+        : count(this.list.by_kind[kind], one, many);
+    return kinds.map(words).join(" · ");
   }
 
   #listed() {

@@ -382,6 +382,7 @@ export default class Home extends View {
     this.trouble = wrong?.problem ?? "";
     if (wrong) return;
     field.value = "";
+    field.blur(); // the keys of the replay come next
     const [begin, end] = moments;
     if (begin) refine({ at: iso(end.at), filter: `after:${iso(begin.at)} before:${iso(end.at)}` });
     else this.#go(end.at);

@@ -6,7 +6,7 @@ import { ago, exact, iso, moment } from "../format.js";
 import { roleClass, stateOf } from "../states.js";
 
 const HUMAN = "human";
-const BUS = "telex";
+export const BUS = "telex";
 
 /** The name of an agent as it is shown: `human` is the person at the page. */
 export const shownName = (name) => (name === HUMAN ? "you" : name);
