@@ -212,6 +212,26 @@ def test_all_requests_of_an_agent_are_allowed_together(contract: HubProcess, pag
     assert contract.bus.guard(["docs/11.md"], agent="dev")[0].allowed
 
 
+@proves("page_needs/view/bulk", "page_needs/view/long")
+def test_in_a_long_list_the_form_stays_in_sight_and_each_page_has_its_own(hub: HubProcess, page: Page) -> None:
+    for number in range(53):
+        hub.bus.join(f"qa-{number:02d}", role="qa")
+        give_up(hub, 1, to=f"qa-{number:02d}")
+    form = opened(page)
+    expect(page.locator(COUNT)).to_have_count(50)
+    page.locator(f"{COUNT} button").last.click()
+    expect(form.get_by_role("heading", level=2)).to_be_in_viewport()
+    expect(form).to_contain_text("to qa-49")
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator(COUNT)).to_have_count(3)
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+    expect(form).to_contain_text("to qa-50")
+    form.get_by_role("button", name="Choose all 3 with this reason").click()
+    page.get_by_role("button", name="Retry 3 groups of dead letters").click()
+    send_now(page, "Retried 3 messages")
+    expect(page.locator(COUNT)).to_have_count(50)
+
+
 @proves("page_needs/view/wake")
 def test_an_agent_that_could_not_be_woken_is_shown_with_what_was_tried(hub: HubProcess, page: Page) -> None:
     hub.bus.join("qa", role="qa")

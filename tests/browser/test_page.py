@@ -160,7 +160,7 @@ def test_a_phone_has_the_views_below_and_a_narrow_screen_has_icons(hub: HubProce
     assert box["height"] >= 44
     expect(tab).to_contain_text("1")
     expect(navigation(page, "Contracts")).to_be_hidden()
-    more = page.get_by_role("button", name="More")
+    more = page.get_by_role("button", name="More", exact=True)
     more.click()
     page.get_by_role("option", name="Go to Contracts").click()
     expect(page.get_by_role("heading", level=1, name="Contracts")).to_be_visible()

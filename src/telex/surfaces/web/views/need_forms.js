@@ -292,7 +292,7 @@ function dead(need, host) {
     </section>
     ${
       need.actions.length
-        ? html`${field(need, host, "reason", "Reason (required to drop)", { placeholder: "It stands in the record" })}
+        ? html`${field(need, host, "reason", "Reason (required to drop)", { placeholder: "It is in the log" })}
             <div class="buttons">
               <button type="button" class="primary" @click=${() => host.press("retry")}>Retry ${words}${key("a")}</button>
               <button type="button" class="bad" @click=${() => host.press("drop")}>Drop ${words}${key("r")}</button>

@@ -208,9 +208,9 @@ export default class Needs extends View {
 
   async #page(cursor) {
     this.#cursors = cursor === null ? this.#cursors.slice(0, -1) : [...this.#cursors, cursor];
-    this.shown = null;
     refine({ item: null });
     await this.reload();
+    this.shown = this.list.items[0] ?? null;
     this.querySelector("h1")?.scrollIntoView({ block: "nearest" });
   }
 
@@ -365,10 +365,7 @@ export default class Needs extends View {
   #row(need) {
     const isShown = this.shown && baseOf(need.key) === baseOf(this.shown.key);
     const { mark, word } = NEEDS[need.kind];
-    const since =
-      need.kind === "approval" || need.kind === "escalation"
-        ? `asked ${ago(need.since)}`
-        : `for ${span(hubNow() - need.since)}`;
+    const since = need.due === null ? "" : ` · asked ${ago(need.since)}`; // without a deadline, its age is at the end
     return html`<li class="need-row ${isShown ? "is-chosen" : ""}" data-key=${baseOf(need.key)}>
       ${
         isPickable(need)
@@ -380,7 +377,7 @@ export default class Needs extends View {
       <button type="button" class="need" aria-current=${isShown ? "true" : nothing} @click=${() => this.#open(need, { replace: !isNarrow() })}>
         <i class="kind is-${need.kind}" aria-hidden="true">${mark}</i>
         <span class="need-text"><b dir="auto">${need.title}</b>
-          <span class="soft">${word} · ${agentName(need.by, need.by_role)} · ${since}</span></span>
+          <span class="soft">${word} · ${agentName(need.by, need.by_role)}${since}</span></span>
         ${dueOf(need, this.list.at ?? hubNow())}
       </button></li>`;
   }
@@ -388,9 +385,10 @@ export default class Needs extends View {
   #pages() {
     const isFirst = this.#cursors.length === 1;
     if (isFirst && !this.list.cursor) return nothing;
+    const first = (this.#cursors.length - 1) * LIMIT + 1;
     return html`<div class="need-pages">
       <button type="button" class="small" ?disabled=${isFirst} @click=${() => this.#page(null)}>Back</button>
-      <span class="soft">of ${number(this.list.count)}</span>
+      <span class="soft">${number(first)}–${number(first + this.list.items.length - 1)} of ${number(this.list.count)}</span>
       <button type="button" class="small" ?disabled=${!this.list.cursor} @click=${() => this.#page(this.list.cursor)}>Next</button>
     </div>`;
   }
@@ -415,7 +413,7 @@ export default class Needs extends View {
           @click=${() => this.#answerAll(action, needs, reason())}>${words} ${together(needs)}</button>`,
       )}
         <button type="button" class="ghost" @click=${() => this.#pickAll([])}>Choose none</button></div>
-      <p class="soft">Each request gets the paths that it asks for.</p>
+      ${picked.some((need) => need.kind === "approval") ? html`<p class="soft">Each request gets the paths that it asks for.</p>` : nothing}
     </section>`;
   }
 
@@ -473,18 +471,21 @@ export default class Needs extends View {
       ${need.message ? html` · <a href=${address("message", [need.message])}>${need.kind === "dead" && need.count > 1 ? "the last message" : "the message"}</a>` : nothing}</p>`;
   }
 
-  /** Other requests of the same agent or for the same plan, to be answered together. */
+  /** Requests of the same agent or for the same plan, dead letters with the same reason: to be answered together. */
   #alike(need) {
-    if (need.kind !== "approval" || !isPickable(need) || this.list.at) return nothing;
-    const open = this.list.items.filter((other) => other.kind === "approval" && isPickable(other));
-    const sameAgent = open.filter((other) => other.by === need.by);
-    const samePlan = need.plan ? open.filter((other) => other.plan === need.plan) : [];
+    if (!isPickable(need) || this.list.at) return nothing;
+    const open = this.list.items.filter((other) => other.kind === need.kind && isPickable(other));
     const button = (needs, words) =>
       needs.length > 1
         ? html`<button type="button" class="small" @click=${() => this.#pickAll(needs)}>Choose all ${needs.length} ${words}</button>`
         : nothing;
+    if (need.kind === "dead") {
+      const sameReason = open.filter((other) => other.reason === need.reason);
+      return html`<div class="quick">${button(sameReason, "with this reason")}</div>`;
+    }
+    const sameAgent = open.filter((other) => other.by === need.by);
+    const samePlan = need.plan ? open.filter((other) => other.plan === need.plan) : [];
     const isSame = sameAgent.length === samePlan.length && sameAgent.every((one) => samePlan.includes(one));
-    if (sameAgent.length < 2 && samePlan.length < 2) return nothing;
     return html`<div class="quick">${button(sameAgent, html`of <span dir="auto">${need.by}</span>`)}
       ${isSame ? nothing : button(samePlan, `for plan ${need.plan}`)}</div>`;
   }
