@@ -54,7 +54,12 @@ export const VIEWS = [
     covers: ["conversation"],
     icon: "M2.5 3.5h11v7h-6l-3 2.7v-2.7h-2z",
   },
-  { name: "conversation", title: "Conversation", load: () => import("./views/conversation.js") },
+  {
+    name: "conversation",
+    title: "Conversation",
+    load: () => import("./views/conversation.js"),
+    icon: "M2.5 3.5h11v7h-6l-3 2.7v-2.7h-2z",
+  },
   { name: "message", title: "Message", load: () => import("./views/message.js") },
   {
     name: "refusals",
@@ -195,6 +200,7 @@ class Page extends LitElement {
   #heard({ needs, refusals, summary }) {
     if (summary) {
       this.summary = summary;
+      if (me.conversation && !location.hash) navigate(address("conversation", [me.conversation]), { replace: true });
       this.#watchReplica(summary.hubs);
     }
     if (refusals !== this.summary.refusals) this.summary = { ...this.summary, refusals };
@@ -345,7 +351,8 @@ class Page extends LitElement {
       ${this.replica && this.hubs ? this.hubs.replicaNotice(this.replica) : nothing}
       ${this.trouble ? this.#troubleNotice() : nothing}
       <nav class="nav" aria-label="Views">
-        <ul>${listed("main").map((view) => this.#link(view))}${me.conversation ? nothing : this.#others()}</ul>
+        <ul>${me.conversation ? this.#link(viewOf("conversation"), [me.conversation]) : nothing}
+          ${listed("main").map((view) => this.#link(view))}${me.conversation ? nothing : this.#others()}</ul>
         <ul class="nav-more">${listed("more").map((view) => this.#link(view))}</ul>
         <p class="nav-foot"><button type="button" class="ghost small" @click=${showKeys}><kbd>?</kbd> keys</button></p>
       </nav>
@@ -373,10 +380,10 @@ class Page extends LitElement {
     </header>`;
   }
 
-  #link(view) {
+  #link(view, path = []) {
     const isHere = view.name === this.place.view || (view.covers ?? []).includes(this.place.view);
     const waiting = view.badge ? this.summary[view.badge] : 0;
-    return html`<li><a href=${address(view.name)} aria-current=${isHere ? "page" : nothing} title=${view.title}
+    return html`<li><a href=${address(view.name, path)} aria-current=${isHere ? "page" : nothing} title=${view.title}
       >${icon(view.icon)}<span class="nav-word">${view.title}</span>${
         waiting ? html`<span class="badge"><span class="hidden">, open: </span>${number(waiting)}</span>` : nothing
       }</a></li>`;

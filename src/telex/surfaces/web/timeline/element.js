@@ -1,7 +1,7 @@
 /** `<telex-timeline>`: lanes on a canvas, their labels beside it, pointer and keyboard. It asks its view for nothing. */
 
 import { LitElement, html, nothing, repeat } from "../vendor/lit.js";
-import { hubNow } from "../hub.js";
+import { hubNow, me } from "../hub.js";
 import { address } from "../router.js";
 import { clock, count, number, span } from "../format.js";
 import { STATES, roleClass, roleToken, stateOf } from "../states.js";
@@ -411,7 +411,7 @@ class Timeline extends LitElement {
     if (row.kind === "group") return this.#groupLabel(row);
     if (row.kind === "fold") return this.#foldLabel(row);
     const { lane } = row;
-    return html`<a class="tl-label tl-lane ${roleClass(lane.role)}" .row=${row} href=${address("agent", [lane.agent])} title=${lane.agent}>
+    return html`<a class="tl-label tl-lane ${roleClass(lane.role)}" .row=${row} href=${me.conversation ? nothing : address("agent", [lane.agent])} title=${lane.agent}>
       <span class="tl-name"><i class="pulse ${lane.state === "here" ? "" : "is-away"}"></i>
         <b dir="auto">${shownName(lane.agent)}</b>
         ${lane.unread ? html`<span class="tl-unread" title="${lane.unread} not taken yet">${number(lane.unread)}<span class="hidden"> not taken yet</span></span>` : nothing}

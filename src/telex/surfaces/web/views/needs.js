@@ -2,7 +2,7 @@
 
 import { dropDrafts } from "../drafts.js";
 import { ago, count, iso, moment, number, secondsOf, span } from "../format.js";
-import { get, has, hubNow, newId, Problem, post } from "../hub.js";
+import { get, has, hubNow, me, newId, Problem, post } from "../hub.js";
 import { address, HOME, refine } from "../router.js";
 import { NEEDS } from "../states.js";
 import { html, nothing, repeat } from "../vendor/lit.js";
@@ -320,7 +320,7 @@ export default class Needs extends View {
     return html`<div class="needs ${this.#wanted && this.shown ? "is-open" : ""}">
       <div class="page-bar"><h1>Needs you</h1> <span class="soft">${this.#counts()}</span> <span class="grow"></span>
         ${
-          isPast
+          isPast || me.viewer
             ? nothing
             : html`<span class="soft keys" aria-hidden="true"><kbd>j</kbd><kbd>k</kbd> move <kbd>a</kbd> allow
           <kbd>r</kbd> reject <kbd>e</kbd> answer <kbd>u</kbd> undo</span> ${notifyButton()}`

@@ -1,6 +1,7 @@
 /** A message in a list: agent names, state, time, and the row of feed, inbox and conversation. */
 
 import { html, nothing } from "../vendor/lit.js";
+import { me } from "../hub.js";
 import { address } from "../router.js";
 import { ago, exact, iso, moment } from "../format.js";
 import { roleClass, stateOf } from "../states.js";
@@ -16,7 +17,7 @@ const isGroup = (name) => name === BUS || name === "*" || /\s/.test(name) || nam
 /** The name of an agent in the colour of its role; it leads to the agent's page. */
 export function agentLink(name, role = "") {
   if (!name) return nothing;
-  if (isGroup(name)) return agentName(name, role);
+  if (isGroup(name) || me.conversation) return agentName(name, role); // who reads one conversation has no such page
   return html`<a class="agent ${roleClass(role || name)}" dir="auto" href=${address("agent", [name])}>${shownName(name)}</a>`;
 }
 

@@ -8,7 +8,7 @@ import { stylesheet } from "../view.js";
 import { copyButton } from "./copy.js";
 import { agentLink, BUS, shownName, statePill } from "./message.js";
 import { fieldsOf } from "./fields.js";
-import { coded, findings, notFound, problemNotice } from "./notice.js";
+import { coded, findings, notShown, problemNotice } from "./notice.js";
 import { answerTo, isAnswerable } from "./write.js";
 
 await stylesheet("widgets/message_panel.css");
@@ -91,7 +91,7 @@ class MessagePanel extends LitElement {
   // --- templates -----------------------------------------------------------------------------------------------------
 
   render() {
-    if (this.page && this.problem?.status === 404 && !this.facts) return notFound(this.problem);
+    if (this.page && [403, 404].includes(this.problem?.status) && !this.facts) return notShown(this.problem);
     return html`<aside class="panel" aria-label="Message">
       ${this.problem ? problemNotice(this.problem) : nothing}
       ${this.facts ? this.#content(this.facts) : this.problem ? this.#head(null) : html`<p class="loading" role="status">Loading …</p>`}

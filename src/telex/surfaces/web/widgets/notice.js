@@ -36,8 +36,10 @@ export const problemNotice = (problem) => html`<div
   ${problem.code ? html`<p class="soft"><code>${problem.code}</code></p>` : nothing} ${findings(problem.findings)}
 </div>`;
 
-/** Instead of a view whose subject the hub does not have. */
-export const notFound = (problem) => html`<div class="page-bar"><h1 tabindex="-1">Not found</h1></div>
+/** Instead of a view that the hub does not have or does not give to this token. */
+export const notShown = (
+  problem,
+) => html`<div class="page-bar"><h1 tabindex="-1">${problem.status === 404 ? "Not found" : "Not allowed"}</h1></div>
   ${problemNotice(problem)}
   <p class="ways"><a href=${address("timeline")}>Timeline</a> · <a href=${address("search")}>Search</a></p>`;
 
