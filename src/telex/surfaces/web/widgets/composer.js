@@ -80,6 +80,8 @@ class Composer extends LitElement {
     this.recipient = draft(this.#item, "to") || this.suggested;
     this.#id = "";
     this.#action.forget();
+    this.isTyped = draft(this.#item, "typed") !== "";
+    if (this.isTyped) this.#showForm();
   }
 
   #opened() {
@@ -169,7 +171,11 @@ class Composer extends LitElement {
 
   async #open(event) {
     this.isTyped = event.target.checked;
-    if (!this.isTyped) return;
+    if (this.isTyped) await this.#showForm();
+    else keepDraft(this.#item, "typed", "");
+  }
+
+  async #showForm() {
     await import("./typed_message.js");
     this.requestUpdate();
     await this.updateComplete;
@@ -224,7 +230,7 @@ class Composer extends LitElement {
   }
 
   #typedMessage() {
-    return html`<telex-typed-message .to=${this.address} .recipients=${this.recipients ?? []}></telex-typed-message>`;
+    return html`<telex-typed-message .item=${this.#item} .to=${this.address} .recipients=${this.recipients ?? []}></telex-typed-message>`;
   }
 
   #foot() {
