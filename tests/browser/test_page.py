@@ -374,6 +374,18 @@ def test_what_is_used_of_others_lies_beside_it_with_its_licence() -> None:
             assert address == "http://www.w3.org/2000/svg", f"{file.name} mentions {address}"
 
 
+@proves("page/styles")
+def test_no_style_sheet_of_a_view_changes_what_another_has() -> None:
+    """All style sheets that were loaded stay: a rule must begin with a name of its own."""
+    files: dict[str, set[str]] = {}
+    for file in WEB.rglob("*.css"):
+        rules = re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for selectors in re.findall(r"([^{}]+)\{", rules):
+            for name in re.findall(r"(?:^|,)\s*\.([\w-]+)", re.sub(r"\([^()]*\)", "", selectors)):
+                files.setdefault(name, set()).add(file.name)
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}
+
+
 # --- the token --------------------------------------------------------------------------------------------------------
 
 

@@ -234,6 +234,9 @@ def test_a_typed_time_is_shown(hub: HubProcess, page: Page) -> None:
     expect(page.get_by_role("searchbox", name="Filter the feed")).to_have_value(re.compile("^after:.* before:"))
     page.keyboard.press("l")  # the field has let go of the keyboard
     expect(page.get_by_role("region", name="Replay")).to_have_count(0)
+    page.goto("/#/?at=2099-01-01T00:00:00Z")  # a moment that has not come is now
+    expect(row(page, "Now")).to_be_visible()
+    expect(page.get_by_role("region", name="Replay")).to_have_count(0)
 
 
 # --- feed -------------------------------------------------------------------------------------------------------------

@@ -440,7 +440,9 @@ class Timeline extends LitElement {
   #needsWords() {
     return this.needs === null || this.needs === undefined
       ? "…"
-      : count(this.needs, "thing needs you", "things need you");
+      : this.needs
+        ? count(this.needs, "thing needs you", "things need you")
+        : "nothing needs you";
   }
 
   #groupLabel(row) {

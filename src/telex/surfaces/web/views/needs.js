@@ -353,7 +353,7 @@ export default class Needs extends View {
   #listed() {
     const { items } = this.list;
     if (!items.length)
-      return html`<div class="card calm"><p><b>Nothing needs you${this.list.count === null ? " so far" : ""}.</b></p>
+      return html`<div class="card calm"><p><b>${this.list.at ? "Nothing needed you then" : `Nothing needs you${this.list.count === null ? " so far" : ""}`}.</b></p>
         <p>Approvals, escalations, dead letters, stalls and wake failures appear here.</p></div>`;
     return html`<ol class="need-list" aria-label="Open items">${repeat(
       items,

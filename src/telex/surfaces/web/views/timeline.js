@@ -135,9 +135,10 @@ export default class Home extends View {
 
   // --- what is shown -------------------------------------------------------------------------------------------------
 
-  /** The moment shown, in seconds since 1970; null: now. */
+  /** The moment shown, in seconds since 1970; null: now, also for a moment that has not come. */
   get at() {
-    return this.replayed ?? secondsOf(this.place.query.at);
+    const at = this.replayed ?? secondsOf(this.place.query.at);
+    return at !== null && at < hubNow() ? at : null;
   }
 
   get zoom() {
@@ -460,7 +461,7 @@ export default class Home extends View {
     return html`<section class="strip is-replay" aria-label="Replay">
       <span class="strip-count"><b>${moment(this.at)}</b> <span>${ago(this.at)}</span></span>
       <p>You are looking at the past.
-        ${Number.isInteger(then) ? html`<b>${count(then, "thing")}</b> needed you then.` : nothing} Answers and replies are off.</p>
+        ${Number.isInteger(then) ? html`<b>${then ? count(then, "thing") : "Nothing"}</b> needed you then.` : nothing} Answers and replies are off.</p>
       <span class="grow"></span>
       <button type="button" class="primary small" @click=${() => this.#go(null)}>Back to live <kbd aria-hidden="true">L</kbd></button>
     </section>`;
