@@ -243,7 +243,10 @@ class Page extends LitElement {
     this.#show(before);
   }
 
-  /** `isLast`: a module that cannot be loaded now will not be loaded later, so the page starts anew. */
+  /**
+   * `isLast`: a module that cannot be loaded now will not be loaded later, so the page starts anew.
+   * @param {any} [before] the place that was shown
+   */
   async #show(before = null, { isLast = false } = {}) {
     const turn = ++this.#turn;
     const view = viewOf(this.place.view);

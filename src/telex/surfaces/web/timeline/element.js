@@ -52,9 +52,11 @@ class Timeline extends LitElement {
     spoken: { state: true },
   };
 
+  /** @type {any} */
   #plan = null;
   #known = new Map();
   #hits = [];
+  /** @type {any} */
   #colours = null;
   #timer = 0;
   #frame = 0;
@@ -70,6 +72,10 @@ class Timeline extends LitElement {
     this.selected = null;
     this.hover = null; // number of the message under the pointer
     this.cursor = null; // and of the one that the arrow keys have reached
+    this.width = this.labels = this.viewHeight = 0;
+    this.scale = 1;
+    /** @type {any} */
+    this.tip = null;
     this.stats = { marks: 0, ms: 0, draws: 0 };
   }
 
@@ -159,7 +165,7 @@ class Timeline extends LitElement {
   #measure() {
     this.width = this.clientWidth;
     this.labels = labelWidth(this.width);
-    this.parentElement.style.setProperty("--label-width", `${this.labels}px`);
+    this.parentElement?.style.setProperty("--label-width", `${this.labels}px`);
     const most = this.#plan.isDense ? Math.max(HEIGHT_MIN, Math.min(HEIGHT_MAX, innerHeight - BELOW)) : HEIGHT_MAX;
     this.viewHeight = Math.min(this.#plan.height, most);
     this.scale = Math.min(devicePixelRatio || 1, 2);
@@ -172,7 +178,7 @@ class Timeline extends LitElement {
 
   #visibleRows(margin = 0) {
     const top = this.querySelector(".tl-scroll")?.scrollTop ?? 0;
-    return rowsBetween(this.#plan.rows, top - margin, top + (this.viewHeight ?? HEIGHT_MAX) + margin);
+    return rowsBetween(this.#plan.rows, top - margin, top + (this.viewHeight || HEIGHT_MAX) + margin);
   }
 
   #placeLabels() {

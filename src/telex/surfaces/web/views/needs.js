@@ -343,7 +343,7 @@ export default class Needs extends View {
 
   #counts() {
     const kinds = Object.entries(PLURALS).filter(([kind]) => this.list.by_kind[kind] !== 0);
-    const words = ([kind, [one, many]]) =>
+    const words = (/** @type {[string, string[]]} */ [kind, [one, many]]) =>
       this.list.at && this.list.by_kind[kind] === null
         ? `${many} not known`
         : count(this.list.by_kind[kind], one, many);

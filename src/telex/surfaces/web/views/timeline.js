@@ -90,6 +90,7 @@ export default class Home extends View {
   };
 
   #open = new Set(); // roles that are unfolded
+  /** @type {any} */
   #asked = null; // what each part was asked for
   #typing = 0;
   #missed = false; // an update came while the first picture was loaded
@@ -105,7 +106,9 @@ export default class Home extends View {
     super();
     this.timeline = null;
     this.overview = null;
+    /** @type {any} */
     this.feed = { rows: [], total: null, older: null, problems: [] };
+    /** @type {any[]} */
     this.held = []; // new rows that wait until the person has scrolled up
     this.needs = null;
     this.replayed = null; // the moment that a replay or the slider shows before it is in the address

@@ -42,6 +42,7 @@ class Composer extends LitElement {
   #number = 0; // of this composer, for the ids of its fields
   #id = ""; // of the message; kept while it is unknown whether it was sent
   #item = "";
+  /** @type {any} */
   #form = null; // of the message type
 
   constructor() {
@@ -57,7 +58,10 @@ class Composer extends LitElement {
       placeholder: "",
       dialog: false,
     });
-    Object.assign(this, { recipients: null, recipient: "", text: "", isOpen: false, isTyped: false });
+    this.recipient = this.text = "";
+    this.isOpen = this.isTyped = false;
+    /** @type {any[] | null} */
+    this.recipients = null;
   }
 
   createRenderRoot() {
@@ -253,7 +257,7 @@ export async function openComposer({ to = "", reply_to = "", conversation = "", 
   Object.assign(composer, { dialog: true, to, replyTo: reply_to, conversation, subject, suggested });
   dialog.append(composerHead(dialog, to), composer);
   dialog.addEventListener("close", () => dialog.remove());
-  dialog.addEventListener("click", (event) => event.target.closest("a[href]") && dialog.close());
+  dialog.addEventListener("click", (event) => event.target?.closest("a[href]") && dialog.close());
   document.body.append(dialog);
   dialog.showModal();
   await composer.updateComplete;

@@ -40,6 +40,8 @@ export const timeOf = (seconds) =>
 /**
  * One message in a list. `row` is the hub's row of a message. `open(row)`: what a click does; without it the row leads
  * to the message's page. `roles`: role by agent, for the colours of the recipients.
+ * @param {any} row
+ * @param {{open?: ((row: any) => void) | null, chosen?: boolean, conversation?: boolean, roles?: Record<string, string>}} [options]
  */
 export function messageRow(row, { open = null, chosen = false, conversation = true, roles = {} } = {}) {
   const content = html`${timeOf(row.at)}

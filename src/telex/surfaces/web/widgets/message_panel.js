@@ -27,6 +27,7 @@ class MessagePanel extends LitElement {
     bodyMax: { state: true },
   };
 
+  /** @type {any} */
   #unhear = null;
   #timer = 0;
 

@@ -27,6 +27,7 @@ class TypedMessage extends LitElement {
   #timer = 0;
   #turn = 0;
   #at = ""; // when it was first sent: sent again it has the same bytes
+  /** @type {any} */
   #touched = new Set(); // paths that were typed into; null once all findings are shown
 
   constructor() {
