@@ -475,19 +475,20 @@ export default class Needs extends View {
   #alike(need) {
     if (!isPickable(need) || this.list.at) return nothing;
     const open = this.list.items.filter((other) => other.kind === need.kind && isPickable(other));
-    const button = (needs, words) =>
-      needs.length > 1
-        ? html`<button type="button" class="small" @click=${() => this.#pickAll(needs)}>Choose all ${needs.length} ${words}</button>`
-        : nothing;
-    if (need.kind === "dead") {
-      const sameReason = open.filter((other) => other.reason === need.reason);
-      return html`<div class="quick">${button(sameReason, "with this reason")}</div>`;
-    }
-    const sameAgent = open.filter((other) => other.by === need.by);
+    const sameReason = need.kind === "dead" ? open.filter((other) => other.reason === need.reason) : [];
+    const sameAgent = need.kind === "approval" ? open.filter((other) => other.by === need.by) : [];
     const samePlan = need.plan ? open.filter((other) => other.plan === need.plan) : [];
     const isSame = sameAgent.length === samePlan.length && sameAgent.every((one) => samePlan.includes(one));
-    return html`<div class="quick">${button(sameAgent, html`of <span dir="auto">${need.by}</span>`)}
-      ${isSame ? nothing : button(samePlan, `for plan ${need.plan}`)}</div>`;
+    const groups = [
+      { needs: sameReason, words: "with this reason" },
+      { needs: sameAgent, words: html`of <span dir="auto">${need.by}</span>` },
+      { needs: isSame ? [] : samePlan, words: `for plan ${need.plan}` },
+    ].filter(({ needs }) => needs.length > 1);
+    if (!groups.length) return nothing;
+    return html`<div class="quick">${groups.map(
+      ({ needs, words }) =>
+        html`<button type="button" class="small" @click=${() => this.#pickAll(needs)}>Choose all ${needs.length} ${words}</button>`,
+    )}</div>`;
   }
 
   #changed() {
