@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, expect, sync_playwright
 
 from tests.browser.hub_process import HubProcess
 from tests.conftest import ROOT
@@ -30,6 +30,10 @@ ARGUMENTS = (
 )
 WAIT_MS = 15_000  # for what should be there at once, on a machine that is busy
 WIDE, PHONE = (1280, 860), (360, 740)
+FITS = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+BEYOND = """() => [...document.querySelectorAll("body *")]
+  .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .slice(0, 9).map((one) => one.outerHTML.slice(0, 90)).join("\\n")"""
 expect.set_options(timeout=WAIT_MS)
 
 
@@ -44,6 +48,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if lacks is not None:
             item.own_markers = [mark for mark in item.own_markers if mark.name != "proves"]
             item.add_marker(pytest.mark.skip(reason=lacks))
+
+
+def fits(page: Page, view: str = "") -> None:
+    """The page is as wide as the window, once it is laid out."""
+    try:
+        page.wait_for_function(FITS)
+    except Error:
+        pytest.fail(f"wider than the window {view}: {page.evaluate(BEYOND)}")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,9 @@ import multiprocessing
 import os
 import re
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -15,7 +18,9 @@ from typing import Any
 
 import telex
 from telex.client import SyncBus
+from telex.clock import SteadyClock
 from telex.config import Settings
+from telex.connection import connect
 from telex.ports.bus import Receipt
 from telex.surfaces.cli.main import main
 
@@ -99,6 +104,15 @@ class HubProcess:
         self._process.close()
         self._process = None
         self._heard.close()  # not before: it may say more
+
+    @contextmanager
+    def ago(self, seconds: float) -> Iterator[None]:
+        """What `bus` and `say` do in this block was done so long ago. For the first events of a store."""
+        bus = self.bus
+        clock = SteadyClock(lambda: time.time() - seconds)
+        with connect(self.store, settings=Settings(durable=False), clock=clock) as self.bus:
+            yield
+        self.bus = bus
 
     def say(self, text: str | dict[str, Any], *, sender: str = "dev", to: str = "lead", **more: Any) -> Receipt:
         """A message from an agent that has nothing to do with the hub."""

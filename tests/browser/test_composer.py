@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY
-from tests.browser.conftest import PHONE, Watch
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.bus.bus_team import speech
 from tests.proofs import proves
@@ -134,6 +134,27 @@ def test_a_draft_survives_closing_leaving_and_reloading(hub: HubProcess, page: P
     expect(dialog.get_by_label("Message", exact=True)).to_have_value("")
 
 
+@proves("page_views/compose/draft")
+def test_a_half_filled_form_survives_too(hub: HubProcess, page: Page) -> None:
+    dialog = opened(page)
+    choose(dialog, "dev-2", "vbw-typed", "execution_update")
+    dialog.get_by_label("plan id").fill("1-1")
+    dialog.get_by_label("To", exact=True).fill("lead")
+    page.keyboard.press("Escape")
+    page.reload()
+    dialog = opened(page, "/#/rates")
+    expect(dialog.get_by_label("as a typed message")).to_be_checked()
+    expect(dialog.locator("select[name=sender]")).to_have_value("dev-2")
+    expect(dialog.locator("select[name=type]")).to_have_value("execution_update")
+    expect(dialog.get_by_label("plan id")).to_have_value("1-1")
+    dialog.get_by_role("button", name="Fill in the example").click()
+    dialog.get_by_role("button", name="Send").click()
+    expect(dialog.get_by_role("status").filter(has_text="Sent to lead")).to_be_visible()
+    expect(dialog.get_by_label("plan id")).to_have_value("")
+    page.keyboard.press("Escape")
+    expect(opened(page).get_by_label("as a typed message")).not_to_be_checked()
+
+
 @proves("page_work/compose/refused")
 def test_a_message_that_is_refused_says_why_and_stays(hub: HubProcess, page: Page, watch: Watch) -> None:
     watch.forgive("422")
@@ -194,7 +215,7 @@ def test_on_a_phone_long_names_and_right_to_left_words_fit(hub: HubProcess, page
     assert box["height"] >= 44
     button.click()
     expect(dialog.get_by_role("status").filter(has_text="Sent to aaa")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    fits(page)
     assert dialog.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
 
 

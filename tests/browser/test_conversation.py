@@ -11,7 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.connection import connect
-from tests.browser.conftest import PHONE
+from telex.dialects.scalars import format_timestamp
+from tests.browser.conftest import PHONE, fits
 from tests.browser.hub_process import HubProcess
 from tests.bus.bus_team import speech_of
 from tests.proofs import proves
@@ -246,10 +247,9 @@ def test_the_list_is_paged(hub: HubProcess, page: Page) -> None:
 
 @proves("page_conversations/view/past")
 def test_a_conversation_as_it_was_at_a_moment(hub: HubProcess, page: Page) -> None:
-    hub.say("Before.", correlation="keys")
-    time.sleep(1.1)
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    time.sleep(1.1)
+    with hub.ago(20.0):
+        hub.say("Before.", correlation="keys")
+    moment = format_timestamp(time.time() - 10.0)
     hub.say("After.", correlation="keys")
     page.goto(f"/#/conversation/keys?at={moment}")
     expect(page.locator(".conversation-list .row")).to_have_count(1)
@@ -289,7 +289,7 @@ def test_any_text_on_any_screen(hub: HubProcess, page: Page, axe: str, scheme: A
         page.keyboard.press("j")
         expect(page.locator(".conversation-panel h2")).to_be_visible()
         assert judged(page, axe) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= of[0]
+        fits(page)
         assert page.evaluate("window.pwned") is None
         assert page.locator("main img, main script, main b").count() == 0
     size(page, PHONE)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import telex
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import PHONE, fits
 from tests.http.replica_kit import FakeReplica
 from tests.proofs import proves
 from tests.surfaces.surfaces_kit import Time, running_hub
@@ -46,7 +46,7 @@ def test_the_team_view_lists_the_hubs(hub: ReplicaHub, page: Page) -> None:
     hub.replica.change(is_durable=False, synced=False, replicas=1)
     expect(panel.locator(".notice", has_text="Weaker durability")).to_contain_text("1 replica instead of 3")
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    fits(page)
 
 
 @proves("page/hubs/notice")
@@ -59,7 +59,7 @@ def test_a_hub_that_is_halted_or_behind_says_so_above_every_view(hub: ReplicaHub
     expect(notice).to_contain_text("This hub is halted. entry 1201 cannot be applied")
     expect(notice.get_by_role("link")).to_have_attribute("href", "https://beta.example.org/")
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    fits(page)
     hub.replica.change(halted=None, behind_since=time.time() - 60)
     page.goto("/#/search")
     expect(notice).to_contain_text("This hub is behind.")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PHONE, Watch
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.browser.work_story import play
 from tests.proofs import proves
@@ -45,7 +45,7 @@ def test_no_view_of_the_work_is_wider_than_a_phone(hub: HubProcess, page: Page) 
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     for view in VIEWS:
         shown(page, view)
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], view
+        fits(page, view)
 
 
 @proves("page_work/look/accessible")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, PLAN_CONTRACT
 from telex.ports.store import Query
-from tests.browser.conftest import PHONE, WIDE, Watch
+from tests.browser.conftest import PHONE, WIDE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.bus.bus_team import speech_of
 from tests.proofs import proves
@@ -18,8 +18,6 @@ from tests.work.contract_team import report, typed
 LONG = "a" * 64  # the longest name
 HEBREW = "לגעת בקובץ \u202emoc.live"
 COUNT = "main .need-row"
-BEYOND = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("main *")]
-  .filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML.slice(0, 80))"""
 
 
 def ask(hub: HubProcess, id: str = "request-1", subject: str = "Touch docs/reset.md", sender: str = "dev") -> None:
@@ -214,6 +212,26 @@ def test_all_requests_of_an_agent_are_allowed_together(contract: HubProcess, pag
     assert contract.bus.guard(["docs/11.md"], agent="dev")[0].allowed
 
 
+@proves("page_needs/view/bulk", "page_needs/view/long")
+def test_in_a_long_list_the_form_stays_in_sight_and_each_page_has_its_own(hub: HubProcess, page: Page) -> None:
+    for number in range(53):
+        hub.bus.join(f"qa-{number:02d}", role="qa")
+        give_up(hub, 1, to=f"qa-{number:02d}")
+    form = opened(page)
+    expect(page.locator(COUNT)).to_have_count(50)
+    page.locator(f"{COUNT} button").last.click()
+    expect(form.get_by_role("heading", level=2)).to_be_in_viewport()
+    expect(form).to_contain_text("to qa-49")
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator(COUNT)).to_have_count(3)
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+    expect(form).to_contain_text("to qa-50")
+    form.get_by_role("button", name="Choose all 3 with this reason").click()
+    page.get_by_role("button", name="Retry 3 groups of dead letters").click()
+    send_now(page, "Retried 3 messages")
+    expect(page.locator(COUNT)).to_have_count(50)
+
+
 @proves("page_needs/view/wake")
 def test_an_agent_that_could_not_be_woken_is_shown_with_what_was_tried(hub: HubProcess, page: Page) -> None:
     hub.bus.join("qa", role="qa")
@@ -277,7 +295,7 @@ def test_on_a_phone_the_list_comes_first_and_an_answer_takes_two_taps(contract: 
     page.get_by_role("button", name="Touch docs/other.md").click()
     form.get_by_role("button", name="Back to the list").click()
     expect(page.locator(COUNT)).to_have_count(1)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    fits(page)
 
 
 @proves("page_needs/view/two-tabs")
@@ -392,8 +410,7 @@ def test_long_names_and_right_to_left_text_fit_and_shut_nobody_out(
         page.set_viewport_size({"width": width, "height": height})
         for key in keys:
             opened(page, f"#/needs{key}")
-            page.wait_for_timeout(100)
-            assert page.evaluate(BEYOND) == [], key
+            fits(page, key)
         judged(page, axe)
         opened(page)
         page.get_by_label(f"Choose {HEBREW}").check()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PHONE, WIDE, Watch
+from tests.browser.conftest import PHONE, WIDE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.proofs import proves
 
@@ -59,7 +59,7 @@ def test_the_longest_id_is_broken_and_not_the_page(large: HubProcess, page: Page
     size(page, PHONE)
     page.goto(f"/#/{where}")
     expect(page.locator("main")).to_contain_text(LONG_ID)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    fits(page)
 
 
 @proves("page/phone")
@@ -68,7 +68,7 @@ def test_what_is_not_there_may_have_been_called_anything(hub: HubProcess, page: 
     size(page, PHONE)
     page.goto(f"/#/conversation/{LONG_ID * 2}")
     expect(page.locator("main")).to_contain_text("not-found")
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    fits(page)
 
 
 @proves("page/right-to-left")

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from telex.dialects.builtin.vbw_typed import PLAN_CONTRACT
 from telex.ports.store import Query
-from tests.browser.conftest import PHONE, Watch
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.browser.work_story import play
 from tests.bus.bus_team import speech_of
@@ -207,7 +207,7 @@ def test_a_team_is_stopped_in_two_steps_watched_and_ended(hub: HubProcess, page:
     page.keyboard.press("Enter")
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="dev", exact=True))
     expect(row).to_contain_text("no answer yet")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    fits(page)
     [leased] = hub.bus.receive("dev", wait=10.0)
     made = speech_of("vbw-typed", "shutdown_response", "bye", author_role="dev").tree
     made["payload"] |= {"request_id": leased.message.id, "approve": True, "final_status": "complete"}
@@ -269,6 +269,7 @@ def test_a_demo_says_which_act_plays_and_what_a_visitor_can_do(hub: HubProcess, 
     now = {"now": time.time(), "act": act}
     page.route("**/page/demo", lambda route: route.fulfill(body=json.dumps(now), content_type="application/json"))
     shown(page, "contracts")
+    expect(page.locator(".connection")).to_have_text("live")  # its first update has a summary too
     page.evaluate("(page => (page.summary = {...page.summary, demo: true}))(document.querySelector('telex-page'))")
     strip = page.get_by_role("region", name="Demo")
     expect(strip).to_contain_text("Act 2 of 5: Out of scope")
@@ -343,8 +344,7 @@ def test_no_view_shuts_anybody_out_or_is_wider_than_the_screen(
         page.set_viewport_size({"width": width, "height": 860})
         shown(page, view)
         page.evaluate("document.querySelectorAll('main details').forEach((one) => (one.open = true))")
-        if page.evaluate("document.documentElement.scrollWidth") > width:
-            faults.append(f"{view} is wider than {width}")
+        fits(page, view)
         page.evaluate(axe)
         found = page.evaluate("axe.run({resultTypes: ['violations']})")
         faults += [

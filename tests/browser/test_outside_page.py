@@ -69,6 +69,15 @@ def test_the_page_of_a_viewer_has_nothing_to_act_with(hub: HubProcess, page: Pag
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_text("Our mail is broken.").first.click()
     expect(page.get_by_role("button", name="Answer dev")).to_have_count(0)
+    if words:
+        page.goto("/")
+        expect(page).to_have_url(re.compile(f"#/conversation/{OWN}$"))
+        expect(page.get_by_role("navigation").get_by_role("link")).to_have_count(3)
+        page.get_by_role("main").get_by_text("Our mail is broken.").first.wait_for()
+        expect(page.locator('main a[href^="#/agent/"]')).to_have_count(0)
+        page.watch.forgive("403")  # type: ignore[attr-defined]
+        page.goto(f"/#/conversation/{OTHER}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
     page.goto("/#/needs")
     expect(page).to_have_title(re.compile(r"^\(1\) " if words else r"^\(2\) "))
     for name in ("Approve", "Allow", "Reject", "Answer"):

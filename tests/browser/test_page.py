@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PHONE, Watch
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.conftest import ROOT
 from tests.proofs import proves
@@ -160,13 +160,30 @@ def test_a_phone_has_the_views_below_and_a_narrow_screen_has_icons(hub: HubProce
     assert box["height"] >= 44
     expect(tab).to_contain_text("1")
     expect(navigation(page, "Contracts")).to_be_hidden()
-    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(wider) <= 0
+    more = page.get_by_role("button", name="More", exact=True)
+    more.click()
+    page.get_by_role("option", name="Go to Contracts").click()
+    expect(page.get_by_role("heading", level=1, name="Contracts")).to_be_visible()
+    more.click()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    fits(page)
     page.set_viewport_size({"width": 1024, "height": 700})
+    expect(more).to_be_hidden()
     assert tab.locator(".nav-word").evaluate("word => word.offsetWidth") <= 1
     expect(tab).to_have_attribute("title", "Needs you")
     expect(tab).to_contain_text("1")
-    assert page.evaluate(wider) <= 0
+    fits(page)
+
+
+@proves("page/phone")
+def test_the_timeline_is_not_too_wide_before_it_is_drawn_again(hub: HubProcess, page: Page) -> None:
+    page.add_init_script("window.ResizeObserver = class { observe() {} unobserve() {} disconnect() {} };")
+    hub.say("Good morning")
+    opened(page)
+    expect(page.locator("telex-overview canvas")).to_be_visible()
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
 
 
 @proves("page/accessible")
@@ -355,6 +372,18 @@ def test_what_is_used_of_others_lies_beside_it_with_its_licence() -> None:
             continue
         for address in re.findall(r"https?://[^\s\"')]+", file.read_text(encoding="utf-8")):
             assert address == "http://www.w3.org/2000/svg", f"{file.name} mentions {address}"
+
+
+@proves("page/styles")
+def test_no_style_sheet_of_a_view_changes_what_another_has() -> None:
+    """All style sheets that were loaded stay: a rule must begin with a name of its own."""
+    files: dict[str, set[str]] = {}
+    for file in WEB.rglob("*.css"):
+        rules = re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for selectors in re.findall(r"([^{}]+)\{", rules):
+            for name in re.findall(r"(?:^|,)\s*\.([\w-]+)", re.sub(r"\([^()]*\)", "", selectors)):
+                files.setdefault(name, set()).add(file.name)
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}
 
 
 # --- the token --------------------------------------------------------------------------------------------------------

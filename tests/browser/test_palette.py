@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import PHONE, Watch
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.proofs import proves
 
@@ -116,7 +116,7 @@ def test_the_palette_shuts_nobody_out_and_fits_a_phone(
         box.fill(words)
         expect(page.get_by_role("option").first).to_be_visible()
         page.wait_for_timeout(300)  # the answer of the hub
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        fits(page)
         page.evaluate(axe)
         found = page.evaluate("axe.run('dialog', {resultTypes: ['violations']})")
         assert [(one["id"], [node["html"] for node in one["nodes"][:2]]) for one in found["violations"]] == []

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.conftest import Watch
+from telex.dialects.scalars import format_timestamp
+from tests.browser.conftest import Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.proofs import proves
 
@@ -116,10 +117,10 @@ def test_a_click_lights_up_the_conversation_and_opens_the_message(hub: HubProces
 
 @proves("page/timeline/keyboard")
 def test_the_timeline_is_used_and_heard_by_keyboard(hub: HubProcess, page: Page) -> None:
-    hub.bus.join("lead", role="lead")
-    hub.say("first", id="m1")
-    hub.say("from the tester", sender="qa", id="m2")
-    time.sleep(2.0)
+    with hub.ago(20.0):
+        hub.bus.join("lead", role="lead")
+        hub.say("first", id="m1")
+        hub.say("from the tester", sender="qa", id="m2")
     hub.say("second", id="m3")
     hub.say("from the lead", sender="lead", to="dev", id="m4")
     page.goto("/#/?zoom=5m")
@@ -168,7 +169,7 @@ def test_names_and_words_of_any_kind_break_nothing(hub: HubProcess, page: Page) 
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/#/?message={seq_of(hub, 'odd')}")
     expect(page.get_by_role("complementary", name="Message")).to_contain_text("<b>bold</b>")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    fits(page)
 
 
 # --- replay -----------------------------------------------------------------------------------------------------------
@@ -176,16 +177,13 @@ def test_names_and_words_of_any_kind_break_nothing(hub: HubProcess, page: Page) 
 
 @proves("page/replay")
 def test_a_moment_of_the_past_is_shown_and_left_again(hub: HubProcess, page: Page) -> None:
-    hub.bus.join("lead", role="lead")
-    hub.say("Please look at this")
-    [lease] = hub.bus.receive("lead")
-    time.sleep(1.1)
-    moment = time.time()
-    time.sleep(1.1)
+    with hub.ago(20.0):
+        hub.bus.join("lead", role="lead")
+        hub.say("Please look at this")
+        [lease] = hub.bus.receive("lead")
     hub.bus.ack(lease.token, agent="lead")
     hub.say("Something later")
-    iso = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) + f".{int(moment % 1 * 1000):03d}Z"
-    page.goto(f"/#/?at={iso}&zoom=5m")
+    page.goto(f"/#/?at={format_timestamp(time.time() - 10.0)}&zoom=5m")
     banner = page.get_by_role("region", name="Replay")
     expect(banner).to_contain_text("You are looking at the past.")
     expect(lane(page, "lead")).to_contain_text("Please look at this")
@@ -199,8 +197,8 @@ def test_a_moment_of_the_past_is_shown_and_left_again(hub: HubProcess, page: Pag
 
 @proves("page/replay/slider")
 def test_the_slider_shows_a_moment_and_the_replay_plays_from_there(hub: HubProcess, page: Page) -> None:
-    hub.say("At the beginning")
-    time.sleep(3.0)
+    with hub.ago(20.0):
+        hub.say("At the beginning")
     hub.say("In the end")
     page.goto("/")
     expect(row(page, "In the end")).to_be_visible()
@@ -234,6 +232,11 @@ def test_a_typed_time_is_shown(hub: HubProcess, page: Page) -> None:
     field.press("Enter")
     expect(page.get_by_role("region", name="Replay")).to_contain_text("1 hr ago")
     expect(page.get_by_role("searchbox", name="Filter the feed")).to_have_value(re.compile("^after:.* before:"))
+    page.keyboard.press("l")  # the field has let go of the keyboard
+    expect(page.get_by_role("region", name="Replay")).to_have_count(0)
+    page.goto("/#/?at=2099-01-01T00:00:00Z")  # a moment that has not come is now
+    expect(row(page, "Now")).to_be_visible()
+    expect(page.get_by_role("region", name="Replay")).to_have_count(0)
 
 
 # --- feed -------------------------------------------------------------------------------------------------------------
@@ -408,8 +411,14 @@ def test_a_message_has_a_view_of_its_own(hub: HubProcess, page: Page) -> None:
 @proves("page/message/gone")
 def test_a_message_that_is_not_there_says_so(hub: HubProcess, page: Page, watch: Watch) -> None:
     watch.forgive("404")
+    hub.say("Good morning")
     page.goto("/#/message/99999")
     expect(page.get_by_role("alert")).to_contain_text("no message has the number 99999")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+    page.get_by_role("main").get_by_role("link", name="Timeline").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Timeline")
+    page.goto("/#/message/id/nobody-sent-it")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
 
 
 # --- everybody --------------------------------------------------------------------------------------------------------

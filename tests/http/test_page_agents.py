@@ -13,7 +13,7 @@ from telex.surfaces.clients import sessions, wakes
 from telex.surfaces.clients.sessions import IDLE, Session
 from telex.surfaces.clients.wakes import Way
 from telex.surfaces.http.tokens import Caller
-from tests.bus.bus_team import OpenTeam, Team, open_team, team
+from tests.bus.bus_team import OpenTeam, Team, flow, open_team, team
 from tests.bus.shutdown_kit import agrees
 from tests.http.page_kit import Page
 from tests.proofs import proves
@@ -180,6 +180,9 @@ def test_the_list_has_a_row_for_each_agent_those_that_wait_first(story: Team) ->
     assert (rows["dev-2"]["unread"], rows["lead"]["unread"]) == (1, 2)
     assert found["counts"] == {"team": 4, "working": 1, "waiting": 1, "refused": 1, "silent": 1, "gone": 0}
     assert (found["matched"], found["total"], found["cursor"]) == (4, 4, None)
+    assert story.bus.send(flow("VALIDATION_REQUEST", "ask-2", "dev", "cto", "T"), sender="dev", to="human").accepted
+    waits = next(agent["waits"] for agent in listing(story)["agents"] if agent["name"] == "dev")
+    assert (waits["whom"], waits["more"], waits["for_person"]) == (["human"], 1, True)
 
 
 @proves("page_agents/list/sorted")

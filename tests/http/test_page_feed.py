@@ -156,3 +156,13 @@ def test_a_moment_before_the_history_of_the_hub_is_shown_as_it_was(team: Team, m
     [row] = page.get("/page/feed", at=moment)["rows"]
     assert (row["gist"], row["state"]) == ("In the beginning.", "in-hand")
     assert page.get("/page/timeline", at=moment)["begins_at"] == 0.0
+
+
+@proves("page/live/refused")
+def test_a_refused_row_has_the_codes_of_the_refusal_and_no_notes(team: Team) -> None:
+    made = speech_of("vbw-typed", "qa_verdict").tree | {"extra": 1}
+    made["payload"] |= {"result": "PASSED"}
+    receipt = team.bus.send(made, sender="qa", to="lead", check=False)
+    assert {one.severity for one in receipt.findings} == {"refusal", "note"}
+    [row] = Page(team).get("/page/feed")["rows"]
+    assert row["codes"] == ["not-one-of", "pass-with-failures"]

@@ -626,6 +626,7 @@ def test_a_past_moment_shows_what_was_open_then_and_offers_no_answer(team: Team)
     assert then["items"][2]["title"] == "2 × disk full"
     assert not any(item["actions"] for item in then["items"])
     assert then["by_kind"]["stall"] is None  # no stall was computed at that time
+    assert then["count"] == 3
     assert before["items"] == []
 
 

@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 
 from telex import __version__
 from telex.errors import StoreError
-from telex.model.message import Event, StoredMessage, detail_of
+from telex.model.message import Event, StoredMessage
 from telex.ports.bus import Bus
 from telex.ports.replica import ReplicaStatus
 from telex.ports.store import Query
@@ -22,6 +22,7 @@ from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send
 from telex.surfaces.http.replica import lag, replica_of
 from telex.surfaces.http.stream import newest_seq
+from telex.surfaces.page.history import refusal_codes
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 MESSAGES = ("accepted", "refused", "duplicate", "imported")
@@ -107,7 +108,7 @@ class Metrics:
         dialect = message.dialect if message is not None else None
         self._messages.labels(event.kind, self._bounded("dialect", dialect or NONE)).inc()
         if event.kind == "refused":
-            for code in _refusal_codes(event):
+            for code in refusal_codes(event):
                 self._refusals.labels(self._bounded("code", code)).inc()
 
     def _bounded(self, label: str, value: str) -> str:
@@ -196,12 +197,3 @@ class RouteLabels:
             if fits and all(want.startswith("{") or want == part for want, part in zip(pattern, parts, strict=False)):
                 return label
         return OTHER
-
-
-def _refusal_codes(event: Event) -> list[str]:
-    """Codes of a refused message, each once. An imported event may have anything in `findings`."""
-    findings = detail_of(event).get("findings")
-    if not isinstance(findings, list):
-        return []
-    rows = [row for row in findings if isinstance(row, dict) and row.get("severity", "refusal") == "refusal"]
-    return list(dict.fromkeys(code for row in rows if isinstance(code := row.get("code"), str)))

@@ -1,10 +1,9 @@
 """Routes of the page: views that combine several verbs. They only read."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -52,7 +51,6 @@ DIGITS_MAX = 19  # of a sequence number
 LEVELS_MAX = 16  # of a message to write: indentation makes deep ones large
 TOKEN_DAYS = 30
 
-T = TypeVar("T")
 View = Callable[[Request], Awaitable[Any]]
 
 
@@ -286,9 +284,3 @@ def _me_facts(scope: Scope) -> dict[str, Any]:
 async def _demo(_: Request) -> dict[str, Any]:
     """The act that a demo of this process plays."""
     return {"now": time.time(), "act": STAGE.act}
-
-
-async def _after_others(result: Awaitable[T]) -> T:
-    """The result, after other requests had their turn: a local store never waits."""
-    await asyncio.sleep(0)
-    return await result

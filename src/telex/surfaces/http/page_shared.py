@@ -3,14 +3,15 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from typing import Any, TypeVar
 
 INTERVAL_SECONDS, INTERVAL_SECONDS_MAX = 0.25, 2.0  # between two computations of a shared view
 TIME_SHARE_MAX = 0.05  # of the hub's time for one view, up to that interval
 QUERIES_MAX = 32
 
 Compute = Callable[[], Awaitable[Any]]
+T = TypeVar("T")
 
 
 class SharedView:
@@ -54,3 +55,13 @@ class SharedQueries:
                 self._views.popitem(last=False)
         self._views.move_to_end(query)
         return await view()
+
+
+async def after_others(result: Coroutine[Any, Any, T]) -> T:
+    """The result, after other requests had their turn: a local store never waits."""
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        result.close()  # it never began
+        raise
+    return await result

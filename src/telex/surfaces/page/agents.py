@@ -138,18 +138,18 @@ def _agent_row(history: History, agent: PageAgent, holders: Holders, at: float) 
     lane = history.lanes.get(agent.name) or Lane()
     held, waits, recent = lane.held_at(at), _waits(lane, holders, at), lane.sent_in(at - HOUR, at)
     refused = sum(message.refused for message in recent)
-    for_person = any(HUMAN in wait.whom for wait in waits)
+    for_person = [wait for wait in waits if HUMAN in wait.whom]
     return {
         "name": agent.name,
         "role": agent.role,
         "state": agent.state,
         "doing": _doing(held),
-        "waits": _wait(waits[0]) | {"more": len(waits) - 1} if waits else None,
+        "waits": _wait((for_person or waits)[0]) | {"more": len(waits) - 1} if waits else None,
         "unread": len(lane.unread_at(at)),
         "refused": refused,
         "sent": len(recent) - refused,
         "active_at": agent.active_at(lane, at),
-        "weight": 8 * for_person + 4 * bool(waits) + 2 * bool(refused) + bool(held),
+        "weight": 8 * bool(for_person) + 4 * bool(waits) + 2 * bool(refused) + bool(held),
     }
 
 

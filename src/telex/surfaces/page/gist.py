@@ -20,7 +20,7 @@ _INNER = ("payload", "data", "body", "content", "context")
 _ENVELOPE = frozenset(
     (
         *("type", "id", "phase", "task", "author_role", "target_role", "timestamp", "schema_version", "confidence"),
-        *("from", "to", "plan_id", "phase_id", "request_id", "version", *_HEADS),
+        *("from", "to", "plan_id", "phase_id", "task_id", "request_id", "version", *_HEADS),
     )
 )
 _DECISIONS = {
@@ -88,7 +88,7 @@ def _of_tree(tree: Any) -> str:
     layers: list[Mapping[str, Any]] = [tree[name] for name in _INNER if isinstance(tree.get(name), dict)]
     layers.append(tree)
     head = _first(layers, _HEADS) or _decision(layers)
-    words = _first(layers[:1], _SENTENCES) or _first(layers, _SENTENCES) or _fields(layers[0])
+    words = _first(layers[:1], _SENTENCES) or _first(layers, _SENTENCES) or _prose(layers) or _fields(layers[0])
     return ": ".join(part for part in (head.replace("_", " "), words) if part)
 
 
@@ -108,6 +108,12 @@ def _decision(layers: list[Mapping[str, Any]]) -> str:
             if isinstance(layer.get(name), bool):
                 return yes if layer[name] else no
     return ""
+
+
+def _prose(layers: list[Mapping[str, Any]]) -> str:
+    """The first line of a body in markdown, but for its headings."""
+    text = _first(layers, _INNER)
+    return _of_text("\n".join(line for line in text.splitlines() if not line.startswith("#")) or text)
 
 
 def _fields(layer: Mapping[str, Any]) -> str:

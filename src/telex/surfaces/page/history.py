@@ -21,7 +21,7 @@ Why = Literal["reply", "approval", "escalation"]
 MESSAGES_MAX = 100_000  # then the oldest are forgotten: a moment before them is folded anew
 FORGET = 1_000  # at once
 TEXTS_MAX = 32_000_000  # characters of all texts; then a search finds the oldest messages by their gist only
-CODES_MAX = 5  # codes of findings of a refused message
+CODES_MAX = 5  # codes for which a message was refused
 FILES_MAX = 20  # of one report of progress
 WAKES_MAX = 50  # latest events of one agent's wakes
 KINDS: dict[str, str] = {  # by action of the type: what a person calls such a message
@@ -329,9 +329,7 @@ class History:
         lane = self.lane(added.sender)
         lane.sent.append(added)
         if added.refused:
-            findings = detail_of(event).get("findings")
-            codes = [str(one.get("code")) for one in findings or () if isinstance(one, dict) and one.get("code")]
-            added.codes = tuple(dict.fromkeys(codes))[:CODES_MAX]
+            added.codes = tuple(refusal_codes(event)[:CODES_MAX])
         elif event.kind == "accepted":
             for inbox in stored_inboxes(event, message):
                 self._deliver(added, PageDelivery(inbox, added.at))
@@ -509,3 +507,12 @@ def _at(message: PageMessage) -> float:
 
 def _taken(bar: tuple[float, PageMessage, Attempt]) -> float:
     return bar[0]
+
+
+def refusal_codes(event: Event) -> list[str]:
+    """Codes of a refused message, each once. An imported event may have anything in `findings`."""
+    findings = detail_of(event).get("findings")
+    if not isinstance(findings, list):
+        return []
+    rows = [row for row in findings if isinstance(row, dict) and row.get("severity", "refusal") == "refusal"]
+    return list(dict.fromkeys(code for row in rows if isinstance(code := row.get("code"), str)))

@@ -54,7 +54,12 @@ export const VIEWS = [
     covers: ["conversation"],
     icon: "M2.5 3.5h11v7h-6l-3 2.7v-2.7h-2z",
   },
-  { name: "conversation", title: "Conversation", load: () => import("./views/conversation.js") },
+  {
+    name: "conversation",
+    title: "Conversation",
+    load: () => import("./views/conversation.js"),
+    icon: "M2.5 3.5h11v7h-6l-3 2.7v-2.7h-2z",
+  },
   { name: "message", title: "Message", load: () => import("./views/message.js") },
   {
     name: "refusals",
@@ -85,6 +90,7 @@ const NOT_FOUND = { name: "not-found", title: "Not found", load: () => import(".
 const ICONS = {
   brand: "M4 4.5h8M8 4.5v8",
   find: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5l3.5 3.5",
+  others: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
   write: "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z",
   auto: "M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11",
   light:
@@ -194,6 +200,7 @@ class Page extends LitElement {
   #heard({ needs, refusals, summary }) {
     if (summary) {
       this.summary = summary;
+      if (me.conversation && !location.hash) navigate(address("conversation", [me.conversation]), { replace: true });
       this.#watchReplica(summary.hubs);
     }
     if (refusals !== this.summary.refusals) this.summary = { ...this.summary, refusals };
@@ -236,7 +243,10 @@ class Page extends LitElement {
     this.#show(before);
   }
 
-  /** `isLast`: a module that cannot be loaded now will not be loaded later, so the page starts anew. */
+  /**
+   * `isLast`: a module that cannot be loaded now will not be loaded later, so the page starts anew.
+   * @param {any} [before] the place that was shown
+   */
   async #show(before = null, { isLast = false } = {}) {
     const turn = ++this.#turn;
     const view = viewOf(this.place.view);
@@ -344,7 +354,8 @@ class Page extends LitElement {
       ${this.replica && this.hubs ? this.hubs.replicaNotice(this.replica) : nothing}
       ${this.trouble ? this.#troubleNotice() : nothing}
       <nav class="nav" aria-label="Views">
-        <ul>${listed("main").map((view) => this.#link(view))}</ul>
+        <ul>${me.conversation ? this.#link(viewOf("conversation"), [me.conversation]) : nothing}
+          ${listed("main").map((view) => this.#link(view))}${me.conversation ? nothing : this.#others()}</ul>
         <ul class="nav-more">${listed("more").map((view) => this.#link(view))}</ul>
         <p class="nav-foot"><button type="button" class="ghost small" @click=${showKeys}><kbd>?</kbd> keys</button></p>
       </nav>
@@ -372,13 +383,20 @@ class Page extends LitElement {
     </header>`;
   }
 
-  #link(view) {
+  #link(view, path = []) {
     const isHere = view.name === this.place.view || (view.covers ?? []).includes(this.place.view);
     const waiting = view.badge ? this.summary[view.badge] : 0;
-    return html`<li><a href=${address(view.name)} aria-current=${isHere ? "page" : nothing} title=${view.title}
+    return html`<li><a href=${address(view.name, path)} aria-current=${isHere ? "page" : nothing} title=${view.title}
       >${icon(view.icon)}<span class="nav-word">${view.title}</span>${
         waiting ? html`<span class="badge"><span class="hidden">, open: </span>${number(waiting)}</span>` : nothing
       }</a></li>`;
+  }
+
+  /** On a phone: the palette, which has all other views and commands. */
+  #others() {
+    const isHere = listed("more").some((view) => view.name === this.place.view);
+    return html`<li class="nav-others"><button type="button" class="ghost ${isHere ? "is-here" : ""}" @click=${find}
+      >${icon(ICONS.others)}<span class="nav-word">More</span></button></li>`;
   }
 
   #troubleNotice() {

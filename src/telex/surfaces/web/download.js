@@ -6,6 +6,7 @@ import { Problem, token } from "./hub.js";
 export async function download(path, query, name) {
   const given = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
   const held = token.get();
+  /** @type {HeadersInit} */
   const headers = held ? { Authorization: `Bearer ${held}` } : {};
   let answer, content;
   try {

@@ -105,7 +105,7 @@ function refused(status, body, next = ASKED_AGAIN) {
  * The answer to a question: a list, or what `isWanted`. `{"answer": x}` comes back as x. Throws a Problem.
  * @param {(body: any) => boolean} [isWanted]
  */
-export const get = (path, query, isWanted = Array.isArray) => asked(path, query, isWanted, { headers: headed() });
+export const get = (path, query = {}, isWanted = Array.isArray) => asked(path, query, isWanted, { headers: headed() });
 
 /** Something done, and an answer that `isWanted`. `body`: an object is sent as JSON, a string as it is (a message). */
 export const post = (path, body, query, isWanted) =>
@@ -149,6 +149,7 @@ class Live {
   #id = ""; // of the last update
   #hearers = new Set();
   #watchers = new Set();
+  /** @type {any} */
   #abort = null;
   /** @type {(value?: any) => void} */
   #wake = () => {};
@@ -205,7 +206,8 @@ class Live {
     try {
       const answer = await this.#answer(abort.signal);
       const parser = createParser({ onEvent: (frame) => this.#take(frame, connected) });
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      const body = /** @type {ReadableStream} */ (answer.body);
+      const reader = body.pipeThrough(new TextDecoderStream()).getReader();
       for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
         alive();
         parser.feed(piece.value);

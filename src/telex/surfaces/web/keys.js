@@ -16,7 +16,7 @@ export function listenForKeys(page) {
     if (isShortcut(event, "k")) return done(event, page.find);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return undefined;
     if (document.querySelector("dialog[open]")) return undefined; // which takes Escape itself
-    const focused = event.target.closest?.(FIELDS);
+    const focused = event.target?.closest?.(FIELDS);
     if (focused) return event.key === "Escape" ? focused.blur() : undefined;
     const isPrefixed = Date.now() - prefixedAt < PREFIX_MS;
     prefixedAt = 0;

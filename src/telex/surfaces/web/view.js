@@ -2,7 +2,7 @@
 
 import { LitElement, html, nothing } from "./vendor/lit.js";
 import { Problem, live } from "./hub.js";
-import { problemNotice } from "./widgets/notice.js";
+import { notShown, problemNotice } from "./widgets/notice.js";
 
 const REFRESH_MS = 300; // a burst of updates is one refresh
 const REFRESH_BUSY_MS = 2000; // and a busy team does not make the page ask all the time
@@ -139,6 +139,7 @@ export class View extends LitElement {
   heard(_update) {}
 
   render() {
+    if ([403, 404].includes(this.problem?.status) && !this.loaded) return notShown(this.problem);
     const loading = this.problem ? nothing : html`<p class="loading" role="status">Loading …</p>`;
     return html`${this.problem ? problemNotice(this.problem) : nothing} ${this.loaded ? this.content() : loading}`;
   }

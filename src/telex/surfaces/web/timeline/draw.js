@@ -497,7 +497,7 @@ export function drawAxis(c, { window, width, scale, colours, font, isLive }) {
 export function hatchPattern(context, colour, scale) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6 * scale;
-  const c = tile.getContext("2d");
+  const c = /** @type {any} */ (tile.getContext("2d"));
   c.scale(scale, scale);
   c.strokeStyle = colour;
   c.lineWidth = 1.3;

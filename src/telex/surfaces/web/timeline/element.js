@@ -1,7 +1,7 @@
 /** `<telex-timeline>`: lanes on a canvas, their labels beside it, pointer and keyboard. It asks its view for nothing. */
 
 import { LitElement, html, nothing, repeat } from "../vendor/lit.js";
-import { hubNow } from "../hub.js";
+import { hubNow, me } from "../hub.js";
 import { address } from "../router.js";
 import { clock, count, number, span } from "../format.js";
 import { STATES, roleClass, roleToken, stateOf } from "../states.js";
@@ -52,9 +52,11 @@ class Timeline extends LitElement {
     spoken: { state: true },
   };
 
+  /** @type {any} */
   #plan = null;
   #known = new Map();
   #hits = [];
+  /** @type {any} */
   #colours = null;
   #timer = 0;
   #frame = 0;
@@ -71,6 +73,10 @@ class Timeline extends LitElement {
     this.selected = null;
     this.hover = null; // number of the message under the pointer
     this.cursor = null; // and of the one that the arrow keys have reached
+    this.width = this.labels = this.viewHeight = 0;
+    this.scale = 1;
+    /** @type {any} */
+    this.tip = null;
     this.stats = { marks: 0, ms: 0, draws: 0 };
   }
 
@@ -160,7 +166,7 @@ class Timeline extends LitElement {
   #measure() {
     this.width = this.clientWidth;
     this.labels = labelWidth(this.width);
-    this.parentElement.style.setProperty("--label-width", `${this.labels}px`);
+    this.parentElement?.style.setProperty("--label-width", `${this.labels}px`);
     const most = this.#plan.isDense ? Math.max(HEIGHT_MIN, Math.min(HEIGHT_MAX, innerHeight - BELOW)) : HEIGHT_MAX;
     this.viewHeight = Math.min(this.#plan.height, most);
     this.scale = Math.min(devicePixelRatio || 1, 2);
@@ -172,7 +178,7 @@ class Timeline extends LitElement {
   }
 
   #visibleRows(margin = 0) {
-    const [top, height] = [this.#top, this.viewHeight ?? HEIGHT_MAX];
+const [top, height] = [this.#top, this.viewHeight || HEIGHT_MAX];
     return rowsBetween(this.#plan.rows, top - margin, top + height + margin);
   }
 
@@ -413,7 +419,7 @@ class Timeline extends LitElement {
     if (row.kind === "group") return this.#groupLabel(row);
     if (row.kind === "fold") return this.#foldLabel(row);
     const { lane } = row;
-    return html`<a class="tl-label tl-lane ${roleClass(lane.role)}" .row=${row} href=${address("agent", [lane.agent])} title=${lane.agent}>
+    return html`<a class="tl-label tl-lane ${roleClass(lane.role)}" .row=${row} href=${me.conversation ? nothing : address("agent", [lane.agent])} title=${lane.agent}>
       <span class="tl-name"><i class="pulse ${lane.state === "here" ? "" : "is-away"}"></i>
         <b dir="auto">${shownName(lane.agent)}</b>
         ${lane.unread ? html`<span class="tl-unread" title="${lane.unread} not taken yet">${number(lane.unread)}<span class="hidden"> not taken yet</span></span>` : nothing}
@@ -442,7 +448,9 @@ class Timeline extends LitElement {
   #needsWords() {
     return this.needs === null || this.needs === undefined
       ? "…"
-      : count(this.needs, "thing needs you", "things need you");
+      : this.needs
+        ? count(this.needs, "thing needs you", "things need you")
+        : "nothing needs you";
   }
 
   #groupLabel(row) {

@@ -117,7 +117,7 @@ export const rowsBetween = (rows, top, bottom) => rows.filter((row) => row.y + r
 
 /** Seconds between two ticks of the axis, for a width in pixels. */
 export const tickStep = (span, width) =>
-  TICK_STEPS.find((step) => (span / step) * TICK_WIDTH < width) ?? TICK_STEPS.at(-1);
+  TICK_STEPS.find((step) => (span / step) * TICK_WIDTH < width) ?? TICK_STEPS[TICK_STEPS.length - 1];
 
 /** First index of a list of marks, sorted by start, whose start is not before `time`. */
 export function firstFrom(marks, time) {

@@ -23,6 +23,7 @@ class Overview extends LitElement {
     bubble: { state: true },
   };
 
+  /** @type {any} */
   #colours = null;
   #frame = 0;
   #resize = new ResizeObserver(() => this.#draw());

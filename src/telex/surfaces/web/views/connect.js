@@ -70,7 +70,7 @@ export default class Connect extends View {
     const { name, init, run, does, step, undo } = this.client;
     const isProgram = name === "program";
     return html`<div class="client" role="tabpanel" id="client" tabindex="0" aria-labelledby="tab-${name}">
-      <ol class="steps">
+      <ol class="connect-steps">
         <li><h2>${isProgram ? "Install it" : "Set it up once"}</h2>${codeBlock(init)}${step ? html`<p class="soft">Then ${step}.</p>` : nothing}</li>
         <li><h2>${isProgram ? "Send and receive under a name" : "Start an agent with a name"}</h2>${codeBlock(run)}</li>
         <li><h2>It appears here</h2><p class="soft listening"><i aria-hidden="true"></i>${

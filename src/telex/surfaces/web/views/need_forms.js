@@ -155,10 +155,9 @@ function approval(need, host) {
   const others = need.may_answer.filter((name) => name !== "human");
   return html`
     ${
-      need.evidence || need.plan || need.says.length
+      need.evidence || need.says.length
         ? html`<section class="box"><h3>Why <span dir="auto">${shownName(need.by)}</span> asks</h3>
             ${need.evidence ? html`<p dir="auto">${need.evidence}</p>` : nothing} ${says(need)}
-            ${need.plan ? html`<p class="soft">Plan ${need.plan} allows only ${need.allowed.length ? codes(need.allowed) : "no path"}.</p>` : nothing}
           </section>`
         : nothing
     }
@@ -180,7 +179,7 @@ function approval(need, host) {
 function paths(need, host) {
   const { off, on } = { off: listed(need, "off"), on: listed(need, "on") };
   const isMissing = host.missing?.missing === "path";
-  return html`<fieldset class="field"><legend>Paths to allow</legend>
+  return html`<fieldset class="field"><legend>Paths to allow${need.allowed.length ? html` <span class="soft">beside ${codes(need.allowed)}</span>` : nothing}</legend>
     ${need.paths.map((path) =>
       check(need, host, "off", path, { isOn: !off.includes(path), flips: false, note: PATHS_FROM[need.paths_from] }),
     )}
@@ -293,7 +292,7 @@ function dead(need, host) {
     </section>
     ${
       need.actions.length
-        ? html`${field(need, host, "reason", "Reason (required to drop)", { placeholder: "It stands in the record" })}
+        ? html`${field(need, host, "reason", "Reason (required to drop)", { placeholder: "It is in the log" })}
             <div class="buttons">
               <button type="button" class="primary" @click=${() => host.press("retry")}>Retry ${words}${key("a")}</button>
               <button type="button" class="bad" @click=${() => host.press("drop")}>Drop ${words}${key("r")}</button>

@@ -2,7 +2,7 @@
 
 import { dropDrafts } from "../drafts.js";
 import { ago, count, iso, moment, number, secondsOf, span } from "../format.js";
-import { get, has, hubNow, newId, Problem, post } from "../hub.js";
+import { get, has, hubNow, me, newId, Problem, post } from "../hub.js";
 import { address, HOME, refine } from "../router.js";
 import { NEEDS } from "../states.js";
 import { html, nothing, repeat } from "../vendor/lit.js";
@@ -208,9 +208,9 @@ export default class Needs extends View {
 
   async #page(cursor) {
     this.#cursors = cursor === null ? this.#cursors.slice(0, -1) : [...this.#cursors, cursor];
-    this.shown = null;
     refine({ item: null });
     await this.reload();
+    this.shown = this.list.items[0] ?? null;
     this.querySelector("h1")?.scrollIntoView({ block: "nearest" });
   }
 
@@ -320,7 +320,7 @@ export default class Needs extends View {
     return html`<div class="needs ${this.#wanted && this.shown ? "is-open" : ""}">
       <div class="page-bar"><h1>Needs you</h1> <span class="soft">${this.#counts()}</span> <span class="grow"></span>
         ${
-          isPast
+          isPast || me.viewer
             ? nothing
             : html`<span class="soft keys" aria-hidden="true"><kbd>j</kbd><kbd>k</kbd> move <kbd>a</kbd> allow
           <kbd>r</kbd> reject <kbd>e</kbd> answer <kbd>u</kbd> undo</span> ${notifyButton()}`
@@ -343,13 +343,17 @@ export default class Needs extends View {
 
   #counts() {
     const kinds = Object.entries(PLURALS).filter(([kind]) => this.list.by_kind[kind] !== 0);
-    return kinds.map(([kind, words]) => count(this.list.by_kind[kind], ...words)).join(" · ");
+    const words = (/** @type {[string, string[]]} */ [kind, [one, many]]) =>
+      this.list.at && this.list.by_kind[kind] === null
+        ? `${many} not known`
+        : count(this.list.by_kind[kind], one, many);
+    return kinds.map(words).join(" · ");
   }
 
   #listed() {
     const { items } = this.list;
     if (!items.length)
-      return html`<div class="card calm"><p><b>Nothing needs you${this.list.count === null ? " so far" : ""}.</b></p>
+      return html`<div class="card calm"><p><b>${this.list.at ? "Nothing needed you then" : `Nothing needs you${this.list.count === null ? " so far" : ""}`}.</b></p>
         <p>Approvals, escalations, dead letters, stalls and wake failures appear here.</p></div>`;
     return html`<ol class="need-list" aria-label="Open items">${repeat(
       items,
@@ -361,10 +365,7 @@ export default class Needs extends View {
   #row(need) {
     const isShown = this.shown && baseOf(need.key) === baseOf(this.shown.key);
     const { mark, word } = NEEDS[need.kind];
-    const since =
-      need.kind === "approval" || need.kind === "escalation"
-        ? `asked ${ago(need.since)}`
-        : `for ${span(hubNow() - need.since)}`;
+    const since = need.due === null ? "" : ` · asked ${ago(need.since)}`; // without a deadline, its age is at the end
     return html`<li class="need-row ${isShown ? "is-chosen" : ""}" data-key=${baseOf(need.key)}>
       ${
         isPickable(need)
@@ -376,7 +377,7 @@ export default class Needs extends View {
       <button type="button" class="need" aria-current=${isShown ? "true" : nothing} @click=${() => this.#open(need, { replace: !isNarrow() })}>
         <i class="kind is-${need.kind}" aria-hidden="true">${mark}</i>
         <span class="need-text"><b dir="auto">${need.title}</b>
-          <span class="soft">${word} · ${agentName(need.by, need.by_role)} · ${since}</span></span>
+          <span class="soft">${word} · ${agentName(need.by, need.by_role)}${since}</span></span>
         ${dueOf(need, this.list.at ?? hubNow())}
       </button></li>`;
   }
@@ -384,9 +385,10 @@ export default class Needs extends View {
   #pages() {
     const isFirst = this.#cursors.length === 1;
     if (isFirst && !this.list.cursor) return nothing;
+    const first = (this.#cursors.length - 1) * LIMIT + 1;
     return html`<div class="need-pages">
       <button type="button" class="small" ?disabled=${isFirst} @click=${() => this.#page(null)}>Back</button>
-      <span class="soft">of ${number(this.list.count)}</span>
+      <span class="soft">${number(first)}–${number(first + this.list.items.length - 1)} of ${number(this.list.count)}</span>
       <button type="button" class="small" ?disabled=${!this.list.cursor} @click=${() => this.#page(this.list.cursor)}>Next</button>
     </div>`;
   }
@@ -411,7 +413,7 @@ export default class Needs extends View {
           @click=${() => this.#answerAll(action, needs, reason())}>${words} ${together(needs)}</button>`,
       )}
         <button type="button" class="ghost" @click=${() => this.#pickAll([])}>Choose none</button></div>
-      <p class="soft">Each request gets the paths that it asks for.</p>
+      ${picked.some((need) => need.kind === "approval") ? html`<p class="soft">Each request gets the paths that it asks for.</p>` : nothing}
     </section>`;
   }
 
@@ -469,20 +471,24 @@ export default class Needs extends View {
       ${need.message ? html` · <a href=${address("message", [need.message])}>${need.kind === "dead" && need.count > 1 ? "the last message" : "the message"}</a>` : nothing}</p>`;
   }
 
-  /** Other requests of the same agent or for the same plan, to be answered together. */
+  /** Requests of the same agent or for the same plan, dead letters with the same reason: to be answered together. */
   #alike(need) {
-    if (need.kind !== "approval" || !isPickable(need) || this.list.at) return nothing;
-    const open = this.list.items.filter((other) => other.kind === "approval" && isPickable(other));
-    const sameAgent = open.filter((other) => other.by === need.by);
+    if (!isPickable(need) || this.list.at) return nothing;
+    const open = this.list.items.filter((other) => other.kind === need.kind && isPickable(other));
+    const sameReason = need.kind === "dead" ? open.filter((other) => other.reason === need.reason) : [];
+    const sameAgent = need.kind === "approval" ? open.filter((other) => other.by === need.by) : [];
     const samePlan = need.plan ? open.filter((other) => other.plan === need.plan) : [];
-    const button = (needs, words) =>
-      needs.length > 1
-        ? html`<button type="button" class="small" @click=${() => this.#pickAll(needs)}>Choose all ${needs.length} ${words}</button>`
-        : nothing;
     const isSame = sameAgent.length === samePlan.length && sameAgent.every((one) => samePlan.includes(one));
-    if (sameAgent.length < 2 && samePlan.length < 2) return nothing;
-    return html`<div class="quick">${button(sameAgent, html`of <span dir="auto">${need.by}</span>`)}
-      ${isSame ? nothing : button(samePlan, `for plan ${need.plan}`)}</div>`;
+    const groups = [
+      { needs: sameReason, words: "with this reason" },
+      { needs: sameAgent, words: html`of <span dir="auto">${need.by}</span>` },
+      { needs: isSame ? [] : samePlan, words: `for plan ${need.plan}` },
+    ].filter(({ needs }) => needs.length > 1);
+    if (!groups.length) return nothing;
+    return html`<div class="quick">${groups.map(
+      ({ needs, words }) =>
+        html`<button type="button" class="small" @click=${() => this.#pickAll(needs)}>Choose all ${needs.length} ${words}</button>`,
+    )}</div>`;
   }
 
   #changed() {

@@ -90,6 +90,7 @@ export default class Home extends View {
   };
 
   #open = new Set(); // roles that are unfolded
+  /** @type {any} */
   #asked = null; // what each part was asked for
   #rowsMax = FEED; // of the feed: new rows push out as many below, where Older brings them back
   #typing = 0;
@@ -110,7 +111,9 @@ export default class Home extends View {
     super();
     this.timeline = null;
     this.overview = null;
+    /** @type {any} */
     this.feed = { rows: [], total: null, older: null, problems: [] };
+    /** @type {any[]} */
     this.held = []; // new rows that wait until the person has scrolled up
     this.needs = null;
     this.replayed = null; // the moment that a replay or the slider shows before it is in the address
@@ -140,9 +143,10 @@ export default class Home extends View {
 
   // --- what is shown -------------------------------------------------------------------------------------------------
 
-  /** The moment shown, in seconds since 1970; null: now. */
+  /** The moment shown, in seconds since 1970; null: now, also for a moment that has not come. */
   get at() {
-    return this.replayed ?? secondsOf(this.place.query.at);
+    const at = this.replayed ?? secondsOf(this.place.query.at);
+    return at !== null && at < hubNow() ? at : null;
   }
 
   get zoom() {
@@ -390,6 +394,7 @@ export default class Home extends View {
     this.trouble = wrong?.problem ?? "";
     if (wrong) return;
     field.value = "";
+    field.blur(); // the keys of the replay come next
     const [begin, end] = moments;
     if (begin) refine({ at: iso(end.at), filter: `after:${iso(begin.at)} before:${iso(end.at)}` });
     else this.#go(end.at);
@@ -462,7 +467,7 @@ export default class Home extends View {
     return html`<section class="strip is-replay" aria-label="Replay">
       <span class="strip-count"><b>${moment(this.at)}</b> <span>${ago(this.at)}</span></span>
       <p>You are looking at the past.
-        ${Number.isInteger(then) ? html`<b>${count(then, "thing")}</b> needed you then.` : nothing} Answers and replies are off.</p>
+        ${Number.isInteger(then) ? html`<b>${then ? count(then, "thing") : "Nothing"}</b> needed you then.` : nothing} Answers and replies are off.</p>
       <span class="grow"></span>
       <button type="button" class="primary small" @click=${() => this.#go(null)}>Back to live <kbd aria-hidden="true">L</kbd></button>
     </section>`;

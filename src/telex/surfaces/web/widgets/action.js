@@ -9,6 +9,7 @@ import { problemNotice } from "./notice.js";
 export class Action {
   isBusy = false;
   outcome = nothing; // of the last one that was done
+  /** @type {any} */
   problem = null; // that stopped the last one
 
   constructor(host) {

@@ -18,7 +18,7 @@ const ROWS_MAX = 60; // of the table
 export function countScale(values) {
   const most = Math.max(1, ...values);
   const power = 10 ** Math.floor(Math.log10(most / COUNT_TICKS_MAX));
-  const step = Math.max(1, [1, 2, 5, 10].find((factor) => power * factor * COUNT_TICKS_MAX >= most) * power);
+  const step = Math.max(1, ([1, 2, 5, 10].find((factor) => power * factor * COUNT_TICKS_MAX >= most) ?? 10) * power);
   const top = Math.ceil(most / step) * step;
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step);
   return { ticks, part: (value) => value / top, words: number };
@@ -31,14 +31,14 @@ export function spanScale(values) {
   const from = SPANS.findLastIndex((tick) => tick <= (least === Infinity ? 0.01 : least));
   const to = SPANS.findIndex((tick) => tick >= most && tick > SPANS[from]);
   const ticks = SPANS.slice(from, (to < 0 ? SPANS.length - 1 : to) + 1);
-  const [low, high] = [Math.log(ticks[0]), Math.log(ticks.at(-1))];
+  const [low, high] = [Math.log(ticks[0]), Math.log(ticks[ticks.length - 1])];
   return { ticks, part: (value) => (Math.log(Math.max(value, ticks[0])) - low) / (high - low), words: span };
 }
 
 /** Whole minutes, hours … of the person's clock within a period, so far apart that their labels fit. */
 export function timeTicks(from, until, width) {
   const wanted = (until - from) / Math.max(1, width / TIME_LABEL_WIDTH);
-  const step = TIME_STEPS.find((seconds) => seconds >= wanted) ?? TIME_STEPS.at(-1);
+  const step = TIME_STEPS.find((seconds) => seconds >= wanted) ?? TIME_STEPS[TIME_STEPS.length - 1];
   const offset = new Date(from * 1000).getTimezoneOffset() * 60;
   const first = Math.ceil((from - offset) / step) * step + offset;
   return Array.from(
@@ -62,7 +62,12 @@ class Chart extends LitElement {
 
   constructor() {
     super();
-    Object.assign(this, { times: [], until: 0, series: [], spans: false, label: "", width: 0, index: null });
+    /** @type {number[]} */
+    this.times = [];
+    this.until = this.width = 0;
+    /** @type {number | null} */
+    this.index = null;
+    Object.assign(this, { series: [], spans: false, label: "" });
   }
 
   createRenderRoot() {

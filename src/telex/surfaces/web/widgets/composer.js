@@ -42,6 +42,7 @@ class Composer extends LitElement {
   #number = 0; // of this composer, for the ids of its fields
   #id = ""; // of the message; kept while it is unknown whether it was sent
   #item = "";
+  /** @type {any} */
   #form = null; // of the message type
 
   constructor() {
@@ -57,7 +58,10 @@ class Composer extends LitElement {
       placeholder: "",
       dialog: false,
     });
-    Object.assign(this, { recipients: null, recipient: "", text: "", isOpen: false, isTyped: false });
+    this.recipient = this.text = "";
+    this.isOpen = this.isTyped = false;
+    /** @type {any[] | null} */
+    this.recipients = null;
   }
 
   createRenderRoot() {
@@ -80,6 +84,8 @@ class Composer extends LitElement {
     this.recipient = draft(this.#item, "to") || this.suggested;
     this.#id = "";
     this.#action.forget();
+    this.isTyped = draft(this.#item, "typed") !== "";
+    if (this.isTyped) this.#showForm();
   }
 
   #opened() {
@@ -169,7 +175,11 @@ class Composer extends LitElement {
 
   async #open(event) {
     this.isTyped = event.target.checked;
-    if (!this.isTyped) return;
+    if (this.isTyped) await this.#showForm();
+    else keepDraft(this.#item, "typed", "");
+  }
+
+  async #showForm() {
     await import("./typed_message.js");
     this.requestUpdate();
     await this.updateComplete;
@@ -224,7 +234,7 @@ class Composer extends LitElement {
   }
 
   #typedMessage() {
-    return html`<telex-typed-message .to=${this.address} .recipients=${this.recipients ?? []}></telex-typed-message>`;
+    return html`<telex-typed-message .item=${this.#item} .to=${this.address} .recipients=${this.recipients ?? []}></telex-typed-message>`;
   }
 
   #foot() {
@@ -247,7 +257,7 @@ export async function openComposer({ to = "", reply_to = "", conversation = "", 
   Object.assign(composer, { dialog: true, to, replyTo: reply_to, conversation, subject, suggested });
   dialog.append(composerHead(dialog, to), composer);
   dialog.addEventListener("close", () => dialog.remove());
-  dialog.addEventListener("click", (event) => event.target.closest("a[href]") && dialog.close());
+  dialog.addEventListener("click", (event) => event.target?.closest("a[href]") && dialog.close());
   document.body.append(dialog);
   dialog.showModal();
   await composer.updateComplete;

@@ -1,12 +1,13 @@
 /** A message in a list: agent names, state, time, and the row of feed, inbox and conversation. */
 
 import { html, nothing } from "../vendor/lit.js";
+import { me } from "../hub.js";
 import { address } from "../router.js";
 import { ago, exact, iso, moment } from "../format.js";
 import { roleClass, stateOf } from "../states.js";
 
 const HUMAN = "human";
-const BUS = "telex";
+export const BUS = "telex";
 
 /** The name of an agent as it is shown: `human` is the person at the page. */
 export const shownName = (name) => (name === HUMAN ? "you" : name);
@@ -16,7 +17,7 @@ const isGroup = (name) => name === BUS || name === "*" || /\s/.test(name) || nam
 /** The name of an agent in the colour of its role; it leads to the agent's page. */
 export function agentLink(name, role = "") {
   if (!name) return nothing;
-  if (isGroup(name)) return agentName(name, role);
+  if (isGroup(name) || me.conversation) return agentName(name, role); // who reads one conversation has no such page
   return html`<a class="agent ${roleClass(role || name)}" dir="auto" href=${address("agent", [name])}>${shownName(name)}</a>`;
 }
 
@@ -39,6 +40,8 @@ export const timeOf = (seconds) =>
 /**
  * One message in a list. `row` is the hub's row of a message. `open(row)`: what a click does; without it the row leads
  * to the message's page. `roles`: role by agent, for the colours of the recipients.
+ * @param {any} row
+ * @param {{open?: ((row: any) => void) | null, chosen?: boolean, conversation?: boolean, roles?: Record<string, string>}} [options]
  */
 export function messageRow(row, { open = null, chosen = false, conversation = true, roles = {} } = {}) {
   const content = html`${timeOf(row.at)}

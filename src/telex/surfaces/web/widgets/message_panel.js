@@ -6,9 +6,9 @@ import { address } from "../router.js";
 import { ago, clock, count, exact, iso, moment, number, span } from "../format.js";
 import { stylesheet } from "../view.js";
 import { copyButton } from "./copy.js";
-import { agentLink, statePill } from "./message.js";
+import { agentLink, BUS, shownName, statePill } from "./message.js";
 import { fieldsOf } from "./fields.js";
-import { coded, findings, problemNotice } from "./notice.js";
+import { coded, findings, notShown, problemNotice } from "./notice.js";
 import { answerTo, isAnswerable } from "./write.js";
 
 await stylesheet("widgets/message_panel.css");
@@ -27,6 +27,7 @@ class MessagePanel extends LitElement {
     bodyMax: { state: true },
   };
 
+  /** @type {any} */
   #unhear = null;
   #timer = 0;
 
@@ -91,6 +92,7 @@ class MessagePanel extends LitElement {
   // --- templates -----------------------------------------------------------------------------------------------------
 
   render() {
+    if (this.page && [403, 404].includes(this.problem?.status) && !this.facts) return notShown(this.problem);
     return html`<aside class="panel" aria-label="Message">
       ${this.problem ? problemNotice(this.problem) : nothing}
       ${this.facts ? this.#content(this.facts) : this.problem ? this.#head(null) : html`<p class="loading" role="status">Loading …</p>`}
@@ -135,10 +137,11 @@ class MessagePanel extends LitElement {
   #links({ reply_to: asked, answered_by: answer, row }) {
     const link = (one, words) =>
       html`<p>${words} <a href=${address("message", [one.seq])} dir="auto">${one.gist || one.id}</a>
-        <span class="soft">${one.from} · ${clock(one.at)}</span></p>`;
+        <span class="soft">${shownName(one.from)} · ${clock(one.at)}</span></p>`;
     const unknown =
       row.reply_to && !asked ? html`<p>Answers <code>${row.reply_to}</code>, which is not stored here.</p>` : nothing;
-    return html`${asked ? link(asked, "Answers") : unknown}${answer ? link(answer, "Answered by") : nothing}`;
+    const about = row.from === BUS ? "About" : "Answers"; // the bus passes on and reports, it answers nothing
+    return html`${asked ? link(asked, about) : unknown}${answer ? link(answer, "Answered by") : nothing}`;
   }
 
   #findings({ findings: all, row, check, explanations }) {

@@ -1,5 +1,6 @@
 /** Notices: problems, findings, and what an empty list would hold. Text is always a text binding. */
 
+import { address } from "../router.js";
 import { html, nothing } from "../vendor/lit.js";
 
 const STATE = { refusal: "is-refused", warning: "is-waiting", note: "is-in-hand" };
@@ -34,6 +35,13 @@ export const problemNotice = (problem) => html`<div
   <p><strong>${coded(problem.message)}</strong></p>
   ${problem.code ? html`<p class="soft"><code>${problem.code}</code></p>` : nothing} ${findings(problem.findings)}
 </div>`;
+
+/** Instead of a view that the hub does not have or does not give to this token. */
+export const notShown = (
+  problem,
+) => html`<div class="page-bar"><h1 tabindex="-1">${problem.status === 404 ? "Not found" : "Not allowed"}</h1></div>
+  ${problemNotice(problem)}
+  <p class="ways"><a href=${address("timeline")}>Timeline</a> · <a href=${address("search")}>Search</a></p>`;
 
 /** An empty list: what would be here, and how it comes about. */
 export const emptyNotice = (title, text, more = nothing) => html`<div class="calm">

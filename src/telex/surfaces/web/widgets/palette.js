@@ -174,7 +174,7 @@ class Palette extends LitElement {
           `message-${row.seq}`,
           stateOf(row.state).mark,
           row.gist,
-          `${shownName(row.from)} → ${row.to_label}`,
+          `${shownName(row.from)} → ${shownName(row.to_label)}`,
           address("message", [row.seq]),
         ),
       ) ?? []
@@ -208,10 +208,11 @@ class Palette extends LitElement {
     const { groups } = this;
     const options = groups.flatMap((group) => group.options);
     const active = options.find(({ id }) => id === this.active) ?? options[0];
-    return html`<input type="text" role="combobox" aria-label="Search or jump to" aria-expanded="true" aria-controls="palette-options"
+    return html`<div class="palette-head"><input type="text" role="combobox" aria-label="Search or jump to" aria-expanded="true" aria-controls="palette-options"
         aria-autocomplete="list" aria-activedescendant=${active ? `option-${options.indexOf(active)}` : nothing} dir="auto"
-        autocomplete="off" spellcheck="false" placeholder="Agent, conversation, words of a message, command…" .value=${this.words}
+        autocomplete="off" spellcheck="false" placeholder="Agent, conversation, words or command" .value=${this.words}
         @input=${(event) => this.#typed(event.target.value)} @keydown=${(event) => this.#key(event, options, active)}>
+        <button type="button" class="ghost" aria-label="Close" @click=${() => this.close()}>✕</button></div>
       <div id="palette-options" role="listbox" aria-label="Results">${groups.map(
         (group, index) => html`<div role="group" aria-labelledby="palette-group-${index}">
           <h3 id="palette-group-${index}" role="presentation">${group.title}</h3>

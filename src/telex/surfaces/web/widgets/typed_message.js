@@ -1,6 +1,7 @@
 /** Typed message: choice of dialect and type, a form made from the type, checked while it is filled in. */
 
 import { LitElement, html, nothing } from "../vendor/lit.js";
+import { draft, keepDraft } from "../drafts.js";
 import { get, has, me, post } from "../hub.js";
 import { count } from "../format.js";
 import { finding } from "./notice.js";
@@ -12,6 +13,7 @@ let dialects = null; // asked for once
 
 class TypedMessage extends LitElement {
   static properties = {
+    item: { attribute: false }, // of its draft
     to: { attribute: false },
     recipients: { attribute: false },
     dialects: { state: true },
@@ -25,11 +27,19 @@ class TypedMessage extends LitElement {
   #timer = 0;
   #turn = 0;
   #at = ""; // when it was first sent: sent again it has the same bytes
+  /** @type {any} */
   #touched = new Set(); // paths that were typed into; null once all findings are shown
 
   constructor() {
     super();
-    Object.assign(this, { to: "", recipients: [], dialects: null, sender: me.agent ?? HUMAN, names: ["", ""] });
+    Object.assign(this, {
+      item: "",
+      to: "",
+      recipients: [],
+      dialects: null,
+      sender: me.agent ?? HUMAN,
+      names: ["", ""],
+    });
     Object.assign(this, { tree: {}, body: "", checked: null });
   }
 
@@ -46,7 +56,7 @@ class TypedMessage extends LitElement {
       dialects = null;
       return;
     }
-    this.#choose(this.sender, ["", ""]);
+    this.#restore();
   }
 
   disconnectedCallback() {
@@ -55,6 +65,7 @@ class TypedMessage extends LitElement {
   }
 
   willUpdate(changed) {
+    if (changed.has("item") && this.dialects) this.#restore();
     if (changed.has("to") && this.type) this.#check();
   }
 
@@ -88,6 +99,20 @@ class TypedMessage extends LitElement {
     this.clear();
   }
 
+  /** What was half typed, or an empty form. */
+  #restore() {
+    const kept = JSON.parse(draft(this.item, "typed") || "{}");
+    this.#choose(kept.sender ?? me.agent ?? HUMAN, kept.names ?? ["", ""]);
+    if (!kept.names) return;
+    Object.assign(this, { tree: kept.tree, body: kept.body });
+    this.#check();
+  }
+
+  #keep() {
+    const names = [this.dialect.name, this.type.name];
+    keepDraft(this.item, "typed", JSON.stringify({ sender: this.sender, names, tree: this.tree, body: this.body }));
+  }
+
   clear() {
     this.tree = this.type ? newTree(this.type) : {};
     this.body = "";
@@ -101,6 +126,7 @@ class TypedMessage extends LitElement {
     delete tree[this.dialect.wire.id];
     this.tree = tree;
     this.body = this.type.body_example;
+    this.#keep();
     this.#check();
   }
 
@@ -144,6 +170,7 @@ class TypedMessage extends LitElement {
   #check() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(async () => {
+      if (!this.type) return; // the roles of the agents are not loaded yet
       const turn = ++this.#turn;
       const query = { sender: this.sender, to: this.to, dialect: this.dialect.name };
       let checked = null;
@@ -181,6 +208,7 @@ class TypedMessage extends LitElement {
   #changed(tree, path) {
     this.tree = tree;
     this.#touched?.add(path);
+    this.#keep();
     this.#check();
   }
 
@@ -206,6 +234,7 @@ class TypedMessage extends LitElement {
 
   #bodyTyped(event) {
     this.body = event.target.value;
+    this.#keep();
     this.#check();
   }
 
