@@ -16,16 +16,21 @@ if TYPE_CHECKING:
     from telex.validation.check import CheckPolicy
 
 
-class SendContext(TypedDict, total=False):
-    """Arguments of a send from which a message fills its envelope."""
+class SendOptions(TypedDict, total=False):
+    """Arguments of a send beside the message and its sender."""
 
-    sender: Required[str]
     role: str | None
     to: str | None
-    to_role: str | None
     id: str | None
     reply_to: str | None
     correlation: str | None
+
+
+class SendContext(SendOptions, total=False):
+    """Arguments of a send from which a message fills its envelope."""
+
+    sender: Required[str]
+    to_role: str | None
     now: float | None  # the time in the envelope; None: the time at which the message was made
     new_id: str | None  # the id where `id` is None; None: a random one
 
