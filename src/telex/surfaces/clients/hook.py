@@ -6,7 +6,7 @@ it since the last look. The store is imported only after them.
 
 import os
 
-from telex.surfaces.clients import sessions, table
+from telex.surfaces.clients import processes, registration, sessions, table
 from telex.surfaces.clients.answers import (
     BLOCKED,
     FINDINGS_MAX,
@@ -19,7 +19,7 @@ from telex.surfaces.clients.answers import (
 )
 from telex.surfaces.clients.calls import HookCall, written_paths
 from telex.surfaces.clients.json_text import dump
-from telex.surfaces.clients.sessions import BUSY, IDLE, Origin, Session
+from telex.surfaces.clients.sessions import BUSY, IDLE, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class HookRun:
         now: float,
         *,
         is_dry: bool = False,
-        origin: Origin | None = None,
+        origin: registration.Origin | None = None,
     ) -> None:
         self.call, self.now, self.is_dry = call, now, is_dry
         self.notes: list[str] = []
@@ -115,16 +115,16 @@ class HookRun:
 
     def _process(self) -> int:
         known = self._origin
-        return known.pid if known is not None else sessions.client_process(self.call.client.name, self._environ)
+        return known.pid if known is not None else processes.client_process(self.call.client.name, self._environ)
 
     def _bind(self, known: Session | None, session_id: str) -> Session:
         call = self.call
-        origin = self._origin or sessions.origin_of(call.client.name, self._environ, call.cwd)
+        origin = self._origin or registration.origin_of(call.client.name, self._environ, call.cwd)
         if self.is_dry:
             name = origin.wanted or f"{call.client.name}-1"
             return known or Session(call.client.name, session_id, name)
         sessions.prune(self.folder, self.now)
-        return sessions.bind(
+        return registration.bind(
             self.folder, call.client.name, session_id, now=self.now, origin=origin, is_member=self._is_member
         )
 
@@ -132,7 +132,7 @@ class HookRun:
         call = self.call
         if self.is_dry:
             return session._replace(agent=f"{session.agent}/{call.agent_type}", told=0, parent=session.id)
-        return sessions.bind_subagent(self.folder, session, call.agent_id, call.agent_type, now=self.now)
+        return registration.bind_subagent(self.folder, session, call.agent_id, call.agent_type, now=self.now)
 
     def _is_member(self, name: str) -> bool:
         return self.mail.is_member(name)
@@ -253,7 +253,7 @@ class HookRun:
             return NOTHING
         if not os.path.isdir(self.folder):
             return NOTHING
-        for session in sessions.end(self.folder, call.client.name, self._session_id(), self.now):
+        for session in registration.end(self.folder, call.client.name, self._session_id(), self.now):
             if not sessions.sessions_of(self.folder, session.agent):
                 self.mail.give_back(session.agent, self.now)
         return NOTHING

@@ -17,6 +17,7 @@ from telex.model.message import StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
+from telex.surfaces.clients.processes import ANCESTORS_MAX
 from telex.surfaces.clients.sessions import Session
 from telex.surfaces.clients.table import CLIENTS
 
@@ -169,7 +170,7 @@ def tmux_keys(session: Session, text: WakeText) -> None:
 
 def _is_inside(pid: int, ancestor: int) -> bool:
     """Is the process `ancestor`, or was it started by it?"""
-    for _ in range(sessions.ANCESTORS_MAX):
+    for _ in range(ANCESTORS_MAX):
         if pid in (0, 1, ancestor):
             break
         pid = _parent(pid)
