@@ -73,7 +73,8 @@ def _is_evidence(repository: GitEvidence) -> Evidence:
 
 
 def verify(top: str, folder: str, commit: str | None, files: tuple[str, ...]) -> EvidenceResult | None:
-    """None: git does not answer. Files are relative to the project (the folder of the store) or to `top`."""
+    """Verify the claims; None: git fails or times out. Files are relative to the project (the folder of the store) or
+    to `top`."""
     try:
         git, project = GitCommand(top), _project(top, folder)
         return _commit(git, project, commit, files) if commit is not None else _files(git, top, project, files)

@@ -304,7 +304,7 @@ class LocalBus:
         force: bool = False,
         wait: bool = True,
     ) -> "ShutdownReport":
-        request = shutdown.ShutdownRequest(agent, reason, deadline, team, force=force, wait=wait)
+        request = shutdown.ShutdownArguments(agent, reason, deadline, team, force=force, wait=wait)
         report = await shutdown.shut_down(self._context, self._notifier, request)
         self.nudge()
         return report

@@ -39,7 +39,7 @@ RETURNED_MAX = 10_000  # messages that a report lists
 TEAM = "team"  # default name
 
 
-class ShutdownRequest(NamedTuple):
+class ShutdownArguments(NamedTuple):
     """Arguments of `Bus.shut_down`."""
 
     agent: str
@@ -76,7 +76,7 @@ class TeamSnapshot(NamedTuple):
         return any(agent.state in states for agent in self.agents)
 
 
-async def shut_down(context: BusContext, notifier: Notifier, request: ShutdownRequest) -> ShutdownReport:
+async def shut_down(context: BusContext, notifier: Notifier, request: ShutdownArguments) -> ShutdownReport:
     if not context.policy.work:
         raise InvalidValue("set work_rules in telex.toml to true: without work rules no answer to a shutdown counts.")
     roster, name = await context.roster(), normalised(request.agent)

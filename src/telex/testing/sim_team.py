@@ -134,7 +134,7 @@ class SimAgent:
     held: list[LeasedMessage] = field(default_factory=list)
     past: list[LeasedMessage] = field(default_factory=list)  # tokens of leases that are settled or forgotten
     said: list[SimMessage] = field(default_factory=list)
-    told: int = 0  # number of the newest message that a wake has told it of
+    told: int = 0  # number of the newest message that a wake has announced
 
 
 class SimTeam:
@@ -367,7 +367,7 @@ class SimTeam:
     # --- wakes ------------------------------------------------------------------------------------------------------
 
     def wake(self, agent: SimAgent) -> None:
-        """Look after the wake of an agent from any process, and deliver it when it is due; some deliveries fail."""
+        """Update the wake of an agent from any process, and deliver it when it is due; some deliveries fail."""
         other, told = self.random.choice(self.agents), self.random.choice([0, 0, agent.told])
         way = self.random.choice([None, "socket", "keys"])
         force = self.random.random() < 0.1

@@ -39,7 +39,7 @@ class Origin(NamedTuple):
     socket_token: str | None = None
     pane: str | None = None
     tmux: str | None = None
-    is_named_by_token: bool = False  # it is `wanted`, whoever else is
+    is_named_by_token: bool = False  # it gets the `wanted` name, even if another session has it
 
 
 def origin_of(client: str, environ: "Mapping[str, str]", cwd: str = "") -> Origin:

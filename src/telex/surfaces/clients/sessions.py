@@ -51,7 +51,7 @@ class Session(NamedTuple):
     started_at: float = 0.0  # when this process was bound
     seen_at: float = 0.0
     state: str = BUSY
-    told: int = 0  # number of the newest message that this session was told of
+    told: int = 0  # number of the newest message that was announced to this session
     cwd: str = ""
     role: str | None = None
     socket: str | None = None  # Claude's messaging socket
@@ -109,7 +109,8 @@ def update(folder: str, client: str, session_id: str, change: "Callable[[Session
 
 
 def claim_told(folder: str, session: Session, newest: int) -> bool:
-    """Advance the mark of what a session was told. False: another process has told it as much already."""
+    """Advance the number of the newest announced message. False: another process has announced these messages
+    already."""
     claimed = False
 
     def advance(current: Session) -> Session:
