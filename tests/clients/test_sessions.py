@@ -58,7 +58,7 @@ def test_a_client_that_clears_its_session_keeps_its_name(folder: str) -> None:
     again = registration.bind(
         folder, "claude", "b", now=time.time(), origin=Origin(pid=os.getpid()), is_member={first.agent}.__contains__
     )
-    assert (again.agent, again.told) == (first.agent, 0)
+    assert (again.agent, again.announced) == (first.agent, 0)
 
 
 @proves("sessions/twice")
@@ -174,9 +174,9 @@ def test_bindings_are_private_and_links_and_foreign_files_are_not_read(folder: s
     file.symlink_to(tmp_path / "elsewhere.json")
     assert sessions.load(folder, "claude", "a") is None
     assert sessions.all_sessions(folder) == []
-    sessions.save(folder, session._replace(told=7))
+    sessions.save(folder, session._replace(announced=7))
     assert not file.is_symlink()
-    assert parse((tmp_path / "elsewhere.json").read_text())["told"] == 0
+    assert parse((tmp_path / "elsewhere.json").read_text())["announced"] == 0
 
 
 @proves("sessions/private")
@@ -262,10 +262,10 @@ def test_a_hostile_id_is_bound_like_any_other(folder: str, session_id: str) -> N
 def test_of_many_processes_one_tells_a_session(folder: str) -> None:
     session = bound(folder, "a")
     with ThreadPoolExecutor(8) as threads:
-        claims = list(threads.map(lambda _: sessions.claim_told(folder, session, 5), range(40)))
+        claims = list(threads.map(lambda _: sessions.claim_announcement(folder, session, 5), range(40)))
     assert claims.count(True) == 1
-    assert not sessions.claim_told(folder, session, 4)
-    assert sessions.claim_told(folder, session, 6)
+    assert not sessions.claim_announcement(folder, session, 4)
+    assert sessions.claim_announcement(folder, session, 6)
 
 
 def test_old_bindings_are_deleted(folder: str) -> None:

@@ -285,13 +285,13 @@ class LocalBus:
         agent: str,
         *,
         by: str | None = None,
-        told: int = 0,
+        announced: int = 0,
         session: str | None = None,
         way: str | None = None,
         failed: str | None = None,
         force: bool = False,
     ) -> Wake:
-        request = wake.WakeRequest(agent, by, told, session, way, failed=failed, force=force)
+        request = wake.WakeRequest(agent, by, announced, session, way, failed=failed, force=force)
         return await wake.wake(self._context, request)
 
     async def shut_down(

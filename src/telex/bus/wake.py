@@ -25,7 +25,7 @@ class WakeRequest(NamedTuple):
 
     agent: str
     by: str | None = None
-    told: int = 0
+    announced: int = 0
     session: str | None = None
     way: str | None = None
     failed: str | None = None
@@ -73,7 +73,7 @@ def _look_ahead(context: BusContext, reads: Reads, request: WakeRequest, member:
 def _look(context: BusContext, reads: Reads, request: WakeRequest, member: Member) -> Look:
     now = context.clock.now()
     state = _states(context, reads).get(member.name, wakes.WakeState())
-    mark = request.told if request.session else max(request.told, state.newest)
+    mark = request.announced if request.session else max(request.announced, state.newest)
     looked_after = 0 if request.force else mark  # a forced wake is also about messages that were announced
     local = time.localtime(now)
     step = wakes.WakeStep(

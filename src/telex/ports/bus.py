@@ -333,17 +333,17 @@ class Bus(Protocol):
         agent: str,
         *,
         by: str | None = None,
-        told: int = 0,
+        announced: int = 0,
         session: str | None = None,
         way: str | None = None,
         failed: str | None = None,
         force: bool = False,
     ) -> Wake:
-        """Update the state of an agent's wake: due if there are unread messages after number `told`, withdrawn if they
-        were read, seen if the agent has read its inbox. With `way`, the caller claims a due wake, unless it has to
+        """Update the state of an agent's wake: due if there are unread messages after number `announced`, withdrawn if
+        they were read, seen if the agent has read its inbox. With `way`, the caller claims a due wake, unless it has to
         wait: then `claimed` is true, and the caller delivers it, or reports with `failed` why it could not. `force`
-        ignores grace, quiet hours, budget and `told`. `session`: the agent's session that the caller knows; what was
-        delivered to another one does not count. At most one wake of an agent is due or delivered at a time.
+        ignores grace, quiet hours, budget and `announced`. `session`: the agent's session that the caller knows; what
+        was delivered to another one does not count. At most one wake of an agent is due or delivered at a time.
 
         Raises:
             NotAMember: no agent of that name can be in the team.

@@ -131,7 +131,7 @@ class HookRun:
     def _bind_subagent(self, session: Session) -> Session:
         call = self.call
         if self.is_dry:
-            return session._replace(agent=f"{session.agent}/{call.agent_type}", told=0, parent=session.id)
+            return session._replace(agent=f"{session.agent}/{call.agent_type}", announced=0, parent=session.id)
         return registration.bind_subagent(self.folder, session, call.agent_id, call.agent_type, now=self.now)
 
     def _is_member(self, name: str) -> bool:
@@ -152,7 +152,7 @@ class HookRun:
 
     def _claim(self, session: Session, unread: "Unread") -> bool:
         """Whether this process is the one that announces these messages to the session."""
-        return self.is_dry or sessions.claim_told(self.folder, session, unread.newest)
+        return self.is_dry or sessions.claim_announcement(self.folder, session, unread.newest)
 
     # --- mail --------------------------------------------------------------------------------------------------------
     def _tell(self, state: str) -> HookAnswer:
@@ -179,7 +179,7 @@ class HookRun:
         """Unread messages that were not announced to the session yet. Saves its state and the stamp of the store."""
         assert self.store is not None
         stamp = stamp_of(self.store)
-        unread = self.mail.unread(session.agent, session.told)
+        unread = self.mail.unread(session.agent, session.announced)
         renew_at = self._renewed_until(session)
         self._save(session, state=state, seen_at=self.now, stamp=stamp, renew_at=renew_at)
         self.note(f"unread, not announced yet: {unread.total}")

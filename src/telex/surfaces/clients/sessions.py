@@ -51,7 +51,7 @@ class Session(NamedTuple):
     started_at: float = 0.0  # when this process was bound
     seen_at: float = 0.0
     state: str = BUSY
-    told: int = 0  # number of the newest message that was announced to this session
+    announced: int = 0  # number of the newest message that was announced to this session
     cwd: str = ""
     role: str | None = None
     socket: str | None = None  # Claude's messaging socket
@@ -108,15 +108,15 @@ def update(folder: str, client: str, session_id: str, change: "Callable[[Session
         return changed
 
 
-def claim_told(folder: str, session: Session, newest: int) -> bool:
+def claim_announcement(folder: str, session: Session, newest: int) -> bool:
     """Advance the number of the newest announced message. False: another process has announced these messages
     already."""
     claimed = False
 
     def advance(current: Session) -> Session:
         nonlocal claimed
-        claimed = newest > current.told
-        return current._replace(told=newest) if claimed else current
+        claimed = newest > current.announced
+        return current._replace(announced=newest) if claimed else current
 
     update(folder, session.client, session.id, advance)
     return claimed
@@ -207,7 +207,7 @@ def _session(tree: "dict[str, Any]") -> Session | None:
         if not isinstance(value, kinds) or isinstance(value, bool):
             return None
     session = Session(**known)
-    return session if session.state in STATES and session.pid >= 0 and session.told >= 0 else None
+    return session if session.state in STATES and session.pid >= 0 and session.announced >= 0 else None
 
 
 def write_session(folder: int, session: Session) -> None:
@@ -319,6 +319,6 @@ def reach_of_session(session: Session) -> str:
     if is_provisional(session):  # no hook has run
         return IDLE_WAKE if session.socket else WHEN_ASKED
     if session.state == BUSY:
-        return MID_TURN if client is not None and client.is_told_mid_turn else TURN_END
+        return MID_TURN if client is not None and client.sees_mid_turn else TURN_END
     can_wake = session.socket or session.pane or (client is not None and client.wakes_itself)
     return IDLE_WAKE if can_wake else WHEN_ASKED

@@ -28,8 +28,8 @@ WAY_SECONDS = 5.0  # deadline of one delivery
 ANSWER_SECONDS = 0.3  # a socket that refuses a frame answers within this time
 KEYS_APART_SECONDS = 0.4  # clients take text and Enter that come together for a paste
 POLL_SECONDS = 0.5  # between two reads of the log; a follower of it would poll every 40 ms, in each session
-LOOK_SECONDS = 5.0  # between two polls: messages to a role are found by polling
-BUSY_SECONDS = 1.0  # between two polls of a busy session for which a wake is due
+UPDATE_SECONDS = 5.0  # between two updates of the wake: messages to a role are found only then
+BUSY_SECONDS = 1.0  # the same for a busy session with a due wake
 SETTLE_SECONDS = 0.2  # a reader that waits takes a new message first: no wake becomes due
 RETRY_SECONDS = 10.0  # backoff after an error of the store or hub
 STALE_SECONDS = 300.0  # a busy session without an event for so long may have no hooks
@@ -287,30 +287,30 @@ class Waker:
         while not self.is_stopped and self._now() < ends_at:
             try:
                 after = await self._last_event() if after is None else after
-                result, pause = await self.look()
+                result, pause = await self.update()
                 if pause is None or (once and result is not None and result.way is not None):
                     return
                 after = await self._wait(after, min(pause, max(ends_at - self._now(), 0.0)))
             except (TelexError, OSError):
                 await self._runtime.sleep(RETRY_SECONDS)
 
-    async def look(self) -> tuple[WakeResult | None, float | None]:
-        """Update the state of the wake, and deliver it if that is allowed now. Seconds until the next poll; None: the
+    async def update(self) -> tuple[WakeResult | None, float | None]:
+        """Update the state of the wake, and deliver it if that is allowed now. Seconds until the next update; None: the
         session has ended."""
         session = self._load()
         if session is None:
             return None, None
-        wake = await self._wake(session.agent, told=session.told)
+        wake = await self._wake(session.agent, announced=session.announced)
         if wake.stage != "due":
-            return WakeResult(wake), LOOK_SECONDS
+            return WakeResult(wake), UPDATE_SECONDS
         ways = await self._usable(session)
         if not ways:
             return WakeResult(wake), BUSY_SECONDS
         # The bus decides by its own clock, which differs from this one after the system's clock was set back.
         result = await self.deliver(session, ways)
-        left = LOOK_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
+        left = UPDATE_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
         is_early = result.way is None and not result.failures and left > 0
-        return result, min(left, LOOK_SECONDS) if is_early else BUSY_SECONDS
+        return result, min(left, UPDATE_SECONDS) if is_early else BUSY_SECONDS
 
     async def _wake(self, agent: str, **step: Any) -> "Wake":
         session = f"{self._session.client}:{self._session.id}"
@@ -320,11 +320,11 @@ class Waker:
         """Deliver a wake at the request of a person. `force`: also while the session is busy, during quiet hours, and
         for messages that were announced to it."""
         session = self._load() or self._session
-        told = 0 if force else session.told
+        announced = 0 if force else session.announced
         ways = await self._usable(session, may_be_busy=force)
         if ways:
             return await self.deliver(session, ways, force=force)
-        wake = await self._wake(session.agent, told=told, force=force)
+        wake = await self._wake(session.agent, announced=announced, force=force)
         is_busy = any(way.fits(session) for way in self._ways)
         return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
 
@@ -334,38 +334,40 @@ class Waker:
         agent, wake = session.agent, None
         for way in ways:
             is_forced = force or bool(failures)  # the next way need not wait for the retry of the one before
-            wake = await self._wake(agent, told=session.told, way=way.name, force=is_forced)
+            wake = await self._wake(agent, announced=session.announced, way=way.name, force=is_forced)
             if not wake.claimed:
                 return WakeResult(wake, None, tuple(failures))
             failure = await self._attempt(way, session, wake, force=force)
             if failure is None:
                 return WakeResult(wake, way.name, tuple(failures))
             failures.append(failure)
-            told = 0 if force else self._told(session)
-            wake = await self._wake(agent, told=told, way=way.name, failed=failure)
+            announced = 0 if force else self._announced(session)
+            wake = await self._wake(agent, announced=announced, way=way.name, failed=failure)
             if wake.stage != "due":  # its messages were announced meanwhile
                 break
         if wake is None:
-            wake = await self._wake(agent, told=0 if force else session.told)
+            wake = await self._wake(agent, announced=0 if force else session.announced)
         return WakeResult(wake, None, tuple(failures))
 
     async def _attempt(self, way: Way, session: Session, wake: "Wake", *, force: bool) -> str | None:
         """Deliver in this way; the reason why it failed, or None. The messages are marked as announced before, so that
         no hook announces them at the same time."""
-        if not sessions.claim_told(self._folder, session, wake.newest) and not force:
+        if not sessions.claim_announcement(self._folder, session, wake.newest) and not force:
             return "its messages were announced meanwhile"
         try:
-            text = await self._text(session.agent, wake, told=0 if force else session.told)
+            text = await self._text(session.agent, wake, announced=0 if force else session.announced)
             await self._runtime.call(way.deliver, session, text)
         except (WakeError, TelexError, OSError) as error:
-            self._restore_told(session, wake.newest)
+            self._restore_announced(session, wake.newest)
             return str(error) or type(error).__name__
         return None
 
-    async def _text(self, agent: str, wake: "Wake", *, told: int) -> WakeText:
+    async def _text(self, agent: str, wake: "Wake", *, announced: int) -> WakeText:
         waiting = await self._bus.inbox(agent, limit=100)
         messages = [message for delivery, message in waiting if delivery.state == "stored"]
-        return wake_text(agent, wake.unread, [message for message in messages if told < message.seq <= wake.newest])
+        return wake_text(
+            agent, wake.unread, [message for message in messages if announced < message.seq <= wake.newest]
+        )
 
     async def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
         """The ways into the session as it is now."""
@@ -388,13 +390,13 @@ class Waker:
         self._session = session  # it may have got another name
         return session
 
-    def _told(self, session: Session) -> int:
+    def _announced(self, session: Session) -> int:
         current = sessions.load(self._folder, session.client, session.id)
-        return session.told if current is None else current.told
+        return session.announced if current is None else current.announced
 
-    def _restore_told(self, session: Session, newest: int) -> None:
+    def _restore_announced(self, session: Session, newest: int) -> None:
         def restore(current: Session) -> Session:
-            return current._replace(told=session.told) if current.told == newest else current
+            return current._replace(announced=session.announced) if current.announced == newest else current
 
         sessions.update(self._folder, session.client, session.id, restore)
 
