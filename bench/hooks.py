@@ -74,7 +74,7 @@ def _cpu(project: Path, outside: Path, plain: Path) -> list[Line]:
         used["python"].append(process_seconds(PYTHON))
         for name, call in (*idle.items(), *busy.items()):
             if call is busy["unread mail at a prompt"]:
-                _forget_what_was_told(project)
+                _forget_announcements(project)
             used[name].append(process_seconds(call.command, call.raw))
     return [_line(name, used, IDLE_MAX if name in idle else BUSY_MAX) for name in (*idle, *busy)]
 
@@ -124,11 +124,11 @@ def _as_dev() -> Iterator[None]:
         os.environ.update(before)
 
 
-def _forget_what_was_told(project: Path) -> None:
+def _forget_announcements(project: Path) -> None:
     from telex.surfaces.clients import sessions
 
     folder = str(project / ".telex/sessions")
-    sessions.update(folder, "claude", "bench", lambda session: session._replace(told=0))
+    sessions.update(folder, "claude", "bench", lambda session: session._replace(announced=0))
 
 
 def _contract() -> Any:

@@ -19,7 +19,8 @@ from telex.dialects.rule_language import compile_rule, parse
 from telex.dialects.schema import get_path
 from telex.model.limits import LIMITS
 from telex.validation.check import CheckPolicy, check
-from telex.validation.compiled import FastValidator, compile_dialect
+from telex.validation.compiled import FastValidator
+from telex.validation.compiler import compile_dialect
 
 ROUNDS = 101
 UNKNOWN_FIELDS = 100_000  # of nine bytes each, about as many as a message may have

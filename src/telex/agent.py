@@ -86,7 +86,7 @@ class Lease:
         return Message.of(self.original, self.agent.dialects, self.rendering)
 
     async def ack(self) -> bool:
-        """The message is processed: it is not delivered again. False: it was acked before.
+        """Ack the message: it is processed and not delivered again. False: it was acked before.
 
         Raises:
             LeaseLost: the lease has expired, and the message was offered again.
@@ -113,7 +113,7 @@ class Lease:
         return await self._nack(reason, final=True)
 
     async def release(self, reason: str) -> Delivery:
-        """Return the message unprocessed: it is delivered again at once, and this attempt does not count.
+        """Release the lease unprocessed: the message is delivered again at once, and this attempt does not count.
 
         Raises:
             LeaseLost: as for `ack`.
@@ -208,7 +208,7 @@ class Agent:
         Raises:
             Refused: the message is invalid; nothing is delivered. With `check=False` the receipt has the findings.
             LeaseLost: the lease of `ack` is lost; nothing was stored.
-            OutcomeUnknown: the write failed half-way; send again with the id it names.
+            OutcomeUnknown: the commit may have succeeded; retry with the id it names, which is deduplicated.
         """
         return await self.bus.send(
             message,
@@ -263,8 +263,8 @@ class Agent:
         return [Lease(self, leased) for leased in leases]
 
     async def listen(self, *, limit: int = 1, lease: float | None = None) -> AsyncGenerator[Lease, None]:
-        """Received messages, without end. Each lease is extended until it is settled or the next message is asked for;
-        a message that is not settled by then is retried when its lease expires.
+        """Receive messages, without end. A heartbeat extends each lease until it is settled or the next message is
+        requested; a message that is not settled by then is retried when its lease expires.
 
         `limit`: how many to lease at a time.
         """

@@ -116,7 +116,7 @@ class SyncBus:
         agent: str,
         *,
         by: str | None = None,
-        told: int = 0,
+        announced: int = 0,
         session: str | None = None,
         way: str | None = None,
         failed: str | None = None,

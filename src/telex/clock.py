@@ -45,7 +45,7 @@ class SteadyClock:
 
 
 class LoopClock(SteadyClock):
-    """The same for an event loop."""
+    """The same for an event loop: `sleep` yields to it."""
 
     async def sleep(self, seconds: float) -> None:
         import asyncio

@@ -1,6 +1,5 @@
-"""Construction of a bus from settings and an address. The only module that knows all parts.
-
-Parts are imported where they are used: each command starts with the imports that it needs.
+"""Factory of a bus: opens a store or connects to a hub, by settings and an address. It is the only module that knows
+every concrete class. Each is imported where it is used, so that a command starts with the imports that it needs.
 """
 
 import os
@@ -102,7 +101,7 @@ def _local_bus(store: Store, clock: StoreClock, path: str, settings: Settings, *
 
     notifier = None
     if on_loop:
-        from telex.bus.notify import SharedNotifier
+        from telex.bus.shared_notify import SharedNotifier
         from telex.ports.environment import traceparent
 
         notifier = SharedNotifier

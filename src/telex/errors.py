@@ -105,7 +105,7 @@ class StoreTooNew(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """The write may or may not have succeeded. `id` is the id to send again with."""
+    """The commit may or may not have succeeded. Retry with `id`: the store deduplicates."""
 
     code = "outcome-unknown"
 

@@ -73,7 +73,8 @@ def _is_evidence(repository: GitEvidence) -> Evidence:
 
 
 def verify(top: str, folder: str, commit: str | None, files: tuple[str, ...]) -> EvidenceResult | None:
-    """None: git does not answer. Files are relative to the project (the folder of the store) or to `top`."""
+    """Verify the claims; None: git fails or times out. Files are relative to the project (the folder of the store) or
+    to `top`."""
     try:
         git, project = GitCommand(top), _project(top, folder)
         return _commit(git, project, commit, files) if commit is not None else _files(git, top, project, files)
@@ -97,16 +98,16 @@ class GitCommand:
     """Git commands in one repository, with one timeout for all."""
 
     def __init__(self, top: str) -> None:
-        import shutil
-
-        program = shutil.which("git")
-        if program is None or time.monotonic() < _paused_until:
+        # Git runs in the repository: a relative entry of the search path would find a program there.
+        search_path = os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
+        if not search_path or time.monotonic() < _paused_until:
             raise GitUnavailable
         self._top, self._deadline = top, time.monotonic() + ANSWER_SECONDS
         options = [word for setting in _SETTINGS for word in ("-c", setting)]
-        self._command = [program, "--no-pager", "--literal-pathspecs", *options]
+        self._command = ["git", "--no-pager", "--literal-pathspecs", *options]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        self._environment = inherited | _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
+        own = {"PATH": search_path, "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
+        self._environment = inherited | _ENVIRONMENT | own
 
     def ask(self, words: Sequence[str], stdin: bytes = b"") -> bytes:
         """The output of a git command.

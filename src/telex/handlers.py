@@ -23,7 +23,7 @@ class Reject(Exception):
 
 
 class Retry(Exception):
-    """Raised by a handler: try again after `delay` seconds (default: the team's backoff). The attempt counts."""
+    """Raised by a handler: retry after `delay` seconds (default: the team's backoff). The attempt counts."""
 
     def __init__(self, delay: float | None = None, reason: str = "the handler asked for a retry") -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class Retry(Exception):
 
 
 class Context:
-    """What a handler may use besides the message: its lease, and the worker's agent."""
+    """Context of a handler call: the lease of the message, and the worker's agent."""
 
     def __init__(self, lease: Lease, replies: "PendingReplies") -> None:
         self.lease = lease
@@ -161,8 +161,8 @@ class _Question(NamedTuple):
 
 
 class PendingReplies:
-    """Requests of the handlers of one worker. A reply comes to the worker's inbox, so that either the request or the
-    worker itself may lease it; the worker passes it on."""
+    """Pending requests of one worker's handlers. A reply comes to the worker's inbox, so either the request or the
+    worker itself leases it; the worker passes it on to the handler."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -51,7 +51,7 @@ class Heartbeat:
         try:
             await lease.extend(self._seconds)
         except StoreError:
-            return  # the store may be back before the lease expires
+            return  # retried: the store may be available again before the lease expires
         except TelexError:
             self.remove(lease)
             if lease.is_open:  # not settled meanwhile

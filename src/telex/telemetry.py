@@ -152,7 +152,7 @@ class TracedBus:
         sent: Sequence[SpanContext | None],
         received: SpanContext | None = None,
     ) -> None:
-        """Open a span for each message until it is settled."""
+        """Open a span for each lease until it is settled."""
         for lease, above in zip(leases, sent, strict=True):
             if len(self.held) >= HELD_MAX:
                 return

@@ -70,7 +70,7 @@ class Worker:
 
     A lease is extended while its handler runs. If it is lost all the same, the handler is cancelled and its result
     dropped. A request to shut down is answered when all handlers have ended, and ends the worker. While the store or
-    hub fails, the worker tries again.
+    hub fails, the worker retries its calls.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Worker:
         Raises:
             InvalidValue: the worker is running already, or has no handlers.
             NotAMember: the team does not admit the worker.
-            StoreUnavailable: there is no store at `where`. A hub that does not answer yet is tried again.
+            StoreUnavailable: there is no store at `where`. A hub that does not answer yet is polled.
         """
         if self._loop is not None:
             raise InvalidValue(f"{self.name} is running already: make a second Worker.")

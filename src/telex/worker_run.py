@@ -37,7 +37,7 @@ from telex.validation.authorization import normalised
 from telex.work.reducer import HeaderFields
 from telex.work.shutdown import agreement
 
-PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.1, 5.0  # between two tries while the store fails
+PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.1, 5.0  # between two retries while the store fails
 ID_CHARACTERS_MAX = 100  # of the id of a message whose reply gets an id made from it
 REASON_CHARACTERS_MAX = 500
 TEMPORARY_CODES = {"inbox-full"}  # of refusals that the next attempt may not get
@@ -58,7 +58,7 @@ class WorkerRun:
         self._replies = PendingReplies(clock)
         self._jobs: dict[asyncio.Task[None], Lease] = {}
         self._job_ended = asyncio.Event()
-        self._running = self._pauses = 0  # calls of handlers; waits for the next try of a call
+        self._running = self._pauses = 0  # calls of handlers; waits for the next retry of a call
         self._receiving: asyncio.Future[list[Lease]] | None = None
         self.is_stopping = False
         self._is_paused = False  # while a request to shut down is answered
@@ -75,7 +75,7 @@ class WorkerRun:
 
     @property
     def is_pausing(self) -> bool:
-        """Whether a call waits for its next try, since the store fails."""
+        """Whether a call waits for its next retry, since the store fails."""
         return self._pauses > 0
 
     async def join(self, reads: Sequence[str], *, wait: bool) -> None:
@@ -254,8 +254,8 @@ class WorkerRun:
             await self._retry(lease.ack)
 
     async def _send(self, lease: Lease, reply: Raw, id_: str, *, ack: bool) -> None:
-        """Send a reply, with this id unless it has its own. A second try after a failure of the store has the same id
-        and bytes, and is a duplicate."""
+        """Send a reply, with this id unless it has its own. A retry after a failure of the store has the same id and
+        bytes, and is deduplicated."""
         try:
             own = own_names(self._agent, reply).id
             is_own = own not in (None, id_)
@@ -378,7 +378,7 @@ async def call_in_thread(call: Callable[[], T], running: Semaphore) -> T:
 
 
 def _replies(result: Any) -> list[Raw]:
-    """What a handler returned, as the replies to be sent."""
+    """The return value of a handler as a list of replies."""
     is_list = isinstance(result, list | tuple) and not hasattr(result, "_fields")  # a record is no list
     replies = list(result) if is_list else [] if result is None else [result]
     for reply in replies:
@@ -388,7 +388,7 @@ def _replies(result: Any) -> list[Raw]:
 
 
 def _rejected(refused: Refused) -> Exception:
-    """What a refused reply raises: no attempt can send it, unless the refusal is temporary."""
+    """The exception for a refused reply: a rejection, or a retry if the refusal is temporary."""
     findings = refusals(refused.findings)
     if TEMPORARY_CODES.issuperset(finding.code for finding in findings):
         return refused

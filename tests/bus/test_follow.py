@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus import notify as following
 from telex.bus.local import LocalBus
+from telex.bus.notify import EventPage
+from telex.bus.shared_notify import Follower
 from telex.config import Settings
 from telex.model.message import BRINGING
 from telex.ports.store import EVERYTHING, Query, events_with_messages, last_event
@@ -122,15 +123,15 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
 
 @proves("notify/followers/behind")
 def test_a_follower_that_does_not_keep_up_misses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "BEHIND_MAX", 10)
+    monkeypatch.setattr("telex.bus.shared_notify.BEHIND_MAX", 10)
     lying: list[int] = []
-    give = following.Follower.give
+    give = Follower.give
 
-    def counted(self: following.Follower, page: following.EventPage) -> None:
+    def counted(self: Follower, page: EventPage) -> None:
         give(self, page)
         lying.append(sum(map(len, self._pages)))
 
-    monkeypatch.setattr(following.Follower, "give", counted)
+    monkeypatch.setattr(Follower, "give", counted)
 
     async def play() -> None:
         async with hub(tmp_path) as bus:

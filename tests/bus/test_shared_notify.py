@@ -12,7 +12,7 @@ import pytest
 import telex
 from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.bus.notify import SharedSubscription
+from telex.bus.shared_notify import SharedSubscription
 from telex.config import Settings
 from telex.errors import NotAMember, RequestFailed, StoreUnavailable
 from telex.model.limits import Limits

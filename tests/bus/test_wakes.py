@@ -104,10 +104,10 @@ def test_what_the_session_was_told_of_wakes_nobody(team: Team) -> None:
     team.note()
     newest = team.bus.wake("lead").newest
     team.clock.leap(2.0)
-    assert team.bus.wake("lead", told=newest, way="keys").stage == "withdrawn"
-    assert team.bus.wake("lead", told=newest, way="keys").claimed is False
+    assert team.bus.wake("lead", announced=newest, way="keys").stage == "withdrawn"
+    assert team.bus.wake("lead", announced=newest, way="keys").claimed is False
     team.note("another")
-    assert delivered(team, told=newest).unread == 1
+    assert delivered(team, announced=newest).unread == 1
 
 
 @proves("wake/told")
@@ -243,7 +243,7 @@ def test_a_forced_wake_waits_for_nothing(open_team: OpenTeam) -> None:
     team = open_team(wakes_per_hour_max=0, wake_quiet_until_hour=23.9)
     assert (wake := team.bus.wake("lead", way="keys", force=True)).stage == "none", wake
     team.note()
-    assert team.bus.wake("lead", way="keys", force=True, told=1000).claimed
+    assert team.bus.wake("lead", way="keys", force=True, announced=1000).claimed
     assert team.bus.wake("lead", way="keys", force=True).claimed
     assert recorded(team) == ["wake-due", "wake-delivered", "wake-withdrawn", "wake-due", "wake-delivered"]
 
@@ -251,7 +251,7 @@ def test_a_forced_wake_waits_for_nothing(open_team: OpenTeam) -> None:
 @proves("wake/force")
 def test_a_forced_wake_is_not_for_a_message_that_was_read(team: Team) -> None:
     team.bus.read(team.note(), agent="lead")
-    assert team.bus.wake("lead", way="keys", force=True, told=1000).stage == "none"
+    assert team.bus.wake("lead", way="keys", force=True, announced=1000).stage == "none"
 
 
 @proves("wake/record")

@@ -180,3 +180,26 @@ def form_of(ran: Ran) -> Any:
         return "…" if name in ("additionalContext", "permissionDecisionReason", "reason") else value
 
     return plain(ran.answer) if ran.out else None
+
+
+# --- payloads ---------------------------------------------------------------------------------------------------------
+BASE = {"session_id": SESSION, "cwd": RECORDED}
+PATCH = "*** Begin Patch\n*** Add File: {}\n+x = 1\n*** End Patch\n"
+EVENTS = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"]
+
+
+def tool(name: str, **given: Any) -> dict[str, Any]:
+    return BASE | {"tool_name": name, "tool_input": given}
+
+
+def write(path: str) -> dict[str, Any]:
+    return tool("Write", file_path=path, content="x")
+
+
+def decision_of(ran: Ran) -> str | None:
+    assert ran.code == 0
+    if not ran.out:
+        return None
+    tree = ran.answer
+    tree = tree.get("hookSpecificOutput", tree)
+    return str(tree.get("permissionDecision") or tree["decision"])

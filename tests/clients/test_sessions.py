@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.surfaces.clients import sessions
+from telex.surfaces.clients import registration, sessions
 from telex.surfaces.clients.json_text import dump, parse
-from telex.surfaces.clients.sessions import Origin, Session
+from telex.surfaces.clients.registration import Origin
+from telex.surfaces.clients.sessions import Session
 from tests.proofs import proves
 
 NOW = time.time()
@@ -35,14 +36,14 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 def bound(folder: str, session_id: str, wanted: str = "", *, client: str = "claude", pid: int | None = None) -> Session:
     origin = Origin(pid=os.getpid() if pid is None else pid, wanted=wanted)
-    return sessions.bind(folder, client, session_id, now=time.time(), origin=origin)
+    return registration.bind(folder, client, session_id, now=time.time(), origin=origin)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
 @proves("sessions/names")
 def test_a_session_without_a_name_gets_a_free_one_and_keeps_it(folder: str) -> None:
     origin = Origin(pid=os.getpid())
-    first = sessions.bind(folder, "claude", "a", now=NOW, origin=origin, is_member={"claude-1"}.__contains__)
+    first = registration.bind(folder, "claude", "a", now=NOW, origin=origin, is_member={"claude-1"}.__contains__)
     assert first.agent == "claude-2"  # claude-1 is a member of the team already
     assert bound(folder, "b", client="codex").agent == "codex-1"
     assert bound(folder, "a").agent == "claude-2"
@@ -53,11 +54,11 @@ def test_a_session_without_a_name_gets_a_free_one_and_keeps_it(folder: str) -> N
 @proves("sessions/names")
 def test_a_client_that_clears_its_session_keeps_its_name(folder: str) -> None:
     first = bound(folder, "a")
-    sessions.end(folder, "claude", "a", time.time())
-    again = sessions.bind(
+    registration.end(folder, "claude", "a", time.time())
+    again = registration.bind(
         folder, "claude", "b", now=time.time(), origin=Origin(pid=os.getpid()), is_member={first.agent}.__contains__
     )
-    assert (again.agent, again.told) == (first.agent, 0)
+    assert (again.agent, again.announced) == (first.agent, 0)
 
 
 @proves("sessions/twice")
@@ -66,7 +67,7 @@ def test_of_two_live_sessions_of_one_name_the_second_gets_another(folder: str) -
     second = bound(folder, "b", "dev")
     assert (second.agent, second.wanted) == ("dev-2", "dev")
     assert bound(folder, "b", "dev").agent == "dev-2"
-    sessions.end(folder, "claude", "a", time.time())
+    registration.end(folder, "claude", "a", time.time())
     assert bound(folder, "c", "dev").agent == "dev"
     assert bound(folder, "a", "dev").agent == "dev-3"  # resumed: its name has been taken meanwhile
 
@@ -81,9 +82,9 @@ def test_a_name_of_a_dead_process_is_free(folder: str, process: subprocess.Popen
 
 def test_a_subagent_has_a_name_under_its_session(folder: str) -> None:
     lead = bound(folder, "a", "lead")
-    reviewer = sessions.bind_subagent(folder, lead, "id-1", "Code Reviewer", now=time.time())
+    reviewer = registration.bind_subagent(folder, lead, "id-1", "Code Reviewer", now=time.time())
     assert (reviewer.agent, reviewer.parent) == ("lead/code-reviewer", "a")
-    assert [session.agent for session in sessions.end(folder, "claude", "a", NOW)] == ["lead", "lead/code-reviewer"]
+    assert [session.agent for session in registration.end(folder, "claude", "a", NOW)] == ["lead", "lead/code-reviewer"]
     assert all(session.state == "ended" for session in sessions.all_sessions(folder))
 
 
@@ -121,9 +122,9 @@ def test_a_session_with_the_process_number_of_an_earlier_one_has_neither_its_nam
 ) -> None:
     id_ = id_.format(os.getpid())
     origin = Origin(pid=os.getpid(), wanted="human", role="human")
-    assert sessions.bind(folder, "claude", id_, now=NOW, origin=origin).role == "human"
+    assert registration.bind(folder, "claude", id_, now=NOW, origin=origin).role == "human"
     assert bound(folder, id_).agent == "human"  # the same session
-    sessions.end(folder, "claude", id_, NOW)
+    registration.end(folder, "claude", id_, NOW)
     later = bound(folder, id_)
     assert (later.agent, later.role) == ("claude-1", None)
 
@@ -173,9 +174,9 @@ def test_bindings_are_private_and_links_and_foreign_files_are_not_read(folder: s
     file.symlink_to(tmp_path / "elsewhere.json")
     assert sessions.load(folder, "claude", "a") is None
     assert sessions.all_sessions(folder) == []
-    sessions.save(folder, session._replace(told=7))
+    sessions.save(folder, session._replace(announced=7))
     assert not file.is_symlink()
-    assert parse((tmp_path / "elsewhere.json").read_text())["told"] == 0
+    assert parse((tmp_path / "elsewhere.json").read_text())["announced"] == 0
 
 
 @proves("sessions/private")
@@ -240,7 +241,7 @@ def test_a_damaged_file_is_no_binding(folder: str, text: str) -> None:
 @proves("sessions/ids")
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_the_file_of_any_id_lies_in_the_folder(session_id: str, client: str) -> None:
-    name = sessions._file_name(client, session_id)
+    name = sessions.file_name(client, session_id)
     assert "/" not in name
     assert "\0" not in name
     assert not name.startswith(".")
@@ -261,10 +262,10 @@ def test_a_hostile_id_is_bound_like_any_other(folder: str, session_id: str) -> N
 def test_of_many_processes_one_tells_a_session(folder: str) -> None:
     session = bound(folder, "a")
     with ThreadPoolExecutor(8) as threads:
-        claims = list(threads.map(lambda _: sessions.claim_told(folder, session, 5), range(40)))
+        claims = list(threads.map(lambda _: sessions.claim_announcement(folder, session, 5), range(40)))
     assert claims.count(True) == 1
-    assert not sessions.claim_told(folder, session, 4)
-    assert sessions.claim_told(folder, session, 6)
+    assert not sessions.claim_announcement(folder, session, 4)
+    assert sessions.claim_announcement(folder, session, 6)
 
 
 def test_old_bindings_are_deleted(folder: str) -> None:

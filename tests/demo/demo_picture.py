@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from telex.demo.story import playing
 from telex.demo.team import Scene, StoryClock
+from telex.surfaces.cli.demo import lines, opening
 from telex.surfaces.cli.output import Screen
-from telex.surfaces.cli.serve import lines, opening
 
 SCENES = 3
 COLUMNS = 88

@@ -16,9 +16,9 @@ from telex.demo.story import playing
 from telex.demo.team import CAST, FOLDER, MARK, SAYS, SIGNS, Happening, Scene, StoryEvent
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
+from telex.surfaces.cli.demo import SYMBOLS, TO_TRY, lines, opening, seconds_to_read
 from telex.surfaces.cli.main import main
 from telex.surfaces.cli.output import Screen
-from telex.surfaces.cli.serve import SYMBOLS, TO_TRY, lines, opening, seconds_to_read
 from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED
 from telex.trace.text import cells
 from telex.work import reducer
@@ -244,7 +244,7 @@ def test_who_has_seen_enough_may_stop_it(
         if len(waits) == 5:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("telex.surfaces.cli.serve.sleep", sleep)
+    monkeypatch.setattr("telex.surfaces.cli.demo.sleep", sleep)
     ran = demo(capsys)
     assert ran.code == INTERRUPTED
     assert f"is in {FOLDER}/telex.db" in ran.out

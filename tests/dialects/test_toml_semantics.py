@@ -70,7 +70,7 @@ FLAWS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     ),
     "a word left out of what it turns on": (
         '[types.moved.values.status]\ndone = "done"', "[types.moved.values.status] #!",
-        f"{MOVED}.values.status", ("which value of status stands for done",),
+        f"{MOVED}.values.status", ("which value of status means done",),
     ),
     "words of what nobody says": (
         "conditional = false } }", 'conditional = false }, kind = { plan = "x" } } #!', "types.ruling.values.kind",
@@ -84,7 +84,7 @@ FLAWS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     ),
     "two types of one intent": (
         'intent = "blocked"\nsays = { blocker = "why", needs = "wish" }',
-        STUCK_AS_PROGRESS, "types.stuck.intent", ("moved stands for progress already",),
+        STUCK_AS_PROGRESS, "types.stuck.intent", ("moved means progress already",),
     ),
     "a default for what may be left out": (
         'lane = "normal"', 'wish = "x" #!', "types.stuck.defaults.wish", ("may be left out",),
@@ -160,12 +160,12 @@ AWKWARD_FLAWS: dict[str, tuple[str, str, str, str]] = {
     ),
     "the same meaning twice": (
         'means = { result = ["fail", "partly"] }', 'means = { result = ["pass", "notes"] }',
-        "types.rejected.intent", "passed stands for review already",
+        "types.rejected.intent", "passed means review already",
     ),
     "a meaning that others never say of such an act": (
         'intent = ["review", "verdict"]\nmeans = { result = ["fail"',
         'intent = ["blocked", "review"]\nmeans = { result = ["fail"',
-        "types.rejected.intent", "halt stands for blocked already",
+        "types.rejected.intent", "halt means blocked already",
     ),
     "a type that means yes and no at once": (
         'means = { result = ["pass", "notes"] }', 'means = { result = ["pass", "fail"] }',
@@ -216,12 +216,12 @@ def test_what_cannot_be_said_one_way_or_the_other_is_remarked_and_no_flaw() -> N
     assert found.flaws == ()
     told = {remark.where: remark.say for remark in found.remarks}
     lost = told["types.day_slip.values.status"]
-    assert "'lost' of status stands for none of" in lost
+    assert "'lost' of status means none of" in lost
     assert lost.endswith("what says so reaches others as markdown")
     assert "grave is required" in told["types.rejected.fields.faults"]
     assert "colour is required" in told["types.complaint.fields.colour"]
     said = [remark.say for remark in found.remarks if remark.where == "types.halt.values.severity"]
-    assert [say.partition(" stands for ")[0] for say in said] == ["no value of severity", "'violet' of severity"]
+    assert [say.partition(" means ")[0] for say in said] == ["no value of severity", "'violet' of severity"]
     assert declare(PLAIN_FILE, "kanban.toml").remarks == ()
 
 

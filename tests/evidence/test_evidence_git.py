@@ -83,6 +83,24 @@ def test_without_git_nothing_is_claimed(repository: Repository, monkeypatch: pyt
     assert asked(repository, commit) is None
 
 
+@proves("evidence/hostile-repository")
+@pytest.mark.parametrize("entry", [".", "", "bin"])
+def test_a_git_in_the_repository_is_not_run_by_a_relative_search_path(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    commit = repository.commit({"a.py": "1"})
+    calls = impostor(repository.folder, "exit 128", monkeypatch)
+    (repository.folder / "git").write_bytes((repository.folder / "bin/git").read_bytes())
+    (repository.folder / "git").chmod(0o755)
+    monkeypatch.chdir(repository.folder)
+    others = os.environ["PATH"].partition(os.pathsep)[2]
+    monkeypatch.setenv("PATH", f"{entry}{os.pathsep}{others}")
+    assert asked(repository, commit) == EvidenceResult(commit)
+    monkeypatch.setenv("PATH", entry)
+    assert asked(repository, commit) is None
+    assert not calls.exists()
+
+
 @proves("evidence/no-answer")
 def test_a_repository_of_somebody_else_is_left_alone(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = repository.commit({"a.py": "1"})

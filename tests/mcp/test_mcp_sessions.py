@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from telex.connection import connect
-from telex.surfaces.clients import sessions
-from telex.surfaces.clients.sessions import Origin, Session
+from telex.surfaces.clients import processes, registration, sessions
+from telex.surfaces.clients.registration import Origin
+from telex.surfaces.clients.sessions import Session
 from tests.mcp.test_mcp_process import Piped, piped
 from tests.proofs import proves
 
@@ -77,7 +78,7 @@ def test_a_session_file_has_the_process_and_the_socket_and_ends_with_it(project:
             server.running.pid,
         )
         assert (made.socket, made.socket_token, made.pane) == ("/tmp/s.sock", "t-1", "%3")
-        assert sessions.is_process(made.mcp_pid)
+        assert processes.is_process(made.mcp_pid)
         server.end()
     [left] = bound(project)
     assert left.mcp_pid == 0
@@ -87,13 +88,13 @@ def test_a_session_file_has_the_process_and_the_socket_and_ends_with_it(project:
 def test_a_session_that_a_hook_has_bound_gives_its_name_and_the_other_way_round(project: Path) -> None:
     folder = str(project / ".telex/sessions")
     own = Origin(pid=os.getpid())
-    hooked = sessions.bind(folder, "gemini", "g-1", now=1e10, origin=own._replace(wanted="anna"))
+    hooked = registration.bind(folder, "gemini", "g-1", now=1e10, origin=own._replace(wanted="anna"))
     with piped(project) as server:
         assert "You are anna. Tools" in greeting(server, "gemini-cli-mcp-client")
     assert [one.id for one in bound(project)] == [hooked.id]
     with piped(project) as server:
         assert "You are claude-1." in greeting(server)
-        later = sessions.bind(folder, "claude", "c-1", now=1e10, origin=own)
+        later = registration.bind(folder, "claude", "c-1", now=1e10, origin=own)
         assert later.agent == "claude-1"
         server.said("send", message="It is red.", to="lead", id="n-1")
         assert {one.id for one in bound(project)} == {"g-1", "c-1"}
@@ -104,7 +105,7 @@ def test_a_session_that_a_hook_has_bound_gives_its_name_and_the_other_way_round(
 @proves("mcp/session/codex")
 def test_a_codex_session_is_known_by_the_id_in_its_calls(project: Path) -> None:
     folder = str(project / ".telex/sessions")
-    sessions.bind(folder, "codex", "thread-7", now=1e10, origin=Origin(pid=1, wanted="backend"))
+    registration.bind(folder, "codex", "thread-7", now=1e10, origin=Origin(pid=1, wanted="backend"))
     with piped(project) as server:
         assert "You are codex-1." in greeting(server, "codex-mcp-client")
         for number, (meta, name) in enumerate([({}, "codex-1"), ({"sessionId": "thread-7"}, "backend")]):

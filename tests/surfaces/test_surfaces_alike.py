@@ -88,7 +88,7 @@ MORE: tuple[Step, ...] = (
     *((f"work_state {kind}", lambda bus, kind=kind: bus.work_state(kind)) for kind in work_state_kinds()),
     ("work_state of nothing", lambda bus: bus.work_state("nothing")),
     ("wake", lambda bus: bus.wake("lead", by="human", way="keys", force=True)),
-    ("wake of nobody", lambda bus: bus.wake("a:b", told=3)),
+    ("wake of nobody", lambda bus: bus.wake("a:b", announced=3)),
     ("drop nothing", lambda bus: bus.drop("n-1", reason="x")),
     ("retry nothing", lambda bus: bus.retry("n-1")),
     ("dead letters", lambda bus: bus.dead_letters()),

@@ -94,7 +94,7 @@ def test_a_field_that_no_bus_has_is_not_said_to_be_the_bus_s() -> None:
     tree = BLOCKED | {"signal": "rfr"}
     kept = reasons(made("signal-md", tree, "vbw-typed", "x"))
     assert {kept["$.id"], kept["$.timestamp"]} == {"as the bus has it"}
-    assert kept["$.author_role"] == "it stands for worker in vbw-typed"
+    assert kept["$.author_role"] == "it is the counterpart of worker in vbw-typed"
     alone = reasons(made("signal-md", tree, "vbw-typed", "x", kept=False))
     assert not any("as the bus has it" in reason for reason in alone.values())
     order = example("signal-md", "task_assignment")
@@ -110,7 +110,7 @@ def test_whom_it_goes_to_is_the_bus_s_word_only_where_there_is_one() -> None:
     known = reasons(made("vbw-handoff", tree, "build-flow", recipient="otto", recipient_role="cto"))
     assert known["$.to"] == "as the bus has it"
     role = reasons(made("vbw-handoff", example("vbw-handoff", "dev_progress"), "build-flow", recipient_role="lead"))
-    assert role["$.to"] == "it stands for lead in build-flow"
+    assert role["$.to"] == "it is the counterpart of lead in build-flow"
 
 
 @proves("translation/made-up/reasons")
@@ -120,7 +120,7 @@ def test_what_stands_for_want_of_anything_is_not_said_to_be_borrowed() -> None:
     assert found.tree["payload"]["task_id"] == "unknown"
     assert reasons(found)["$.payload.task_id"] == "worker_submission does not have it"
     named = made("signal-md", tree, "vbw-typed", "no db", correlation="T7")
-    assert reasons(named)["$.payload.task_id"] == "the conversation stands for its task"
+    assert reasons(named)["$.payload.task_id"] == "its conversation is used as its task"
 
 
 @proves("translation/made-up/objects")

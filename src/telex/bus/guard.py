@@ -177,7 +177,7 @@ async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDec
         "subject": f"{verb} {listed(paths)}",
         "kind": kind,
         "evidence": judged[0].why[0].upper() + judged[0].why[1:],
-        "options": [path if {"/", "."} & set(path) else f"./{path}" for path in paths],  # so that it looks like one
+        "options": [path if {"/", "."} & set(path) else f"./{path}" for path in paths],  # so that it looks like a path
     }
     task = next((one for one in plan.words.tasks if one not in plan.done), (plan.words.tasks or ("",))[0])
     message = await gate.store.read(get_message, contract.seq)

@@ -59,7 +59,7 @@ def ack_with_send(context: BusContext, tx: Transaction, request: SendRequest, ou
 
 
 def _check_lease(context: BusContext, ack: Settlement, tx: Transaction) -> SettleResult:
-    """Whether the ack would be made."""
+    """Whether the lease of the token can be acked."""
     delivery = get_delivery(tx, ack.delivery)
     if delivery is None:
         return SettleResult(False, None)

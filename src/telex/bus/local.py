@@ -5,7 +5,7 @@ A cold `telex send` imports this module, so the modules of most verbs are import
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from telex.bus import LazyModule
 from telex.bus.context import BusContext, count, searched
@@ -15,7 +15,7 @@ from telex.model.finding import Finding
 from telex.model.message import BRINGING, Delivery, Event, LeasedMessage, NewMessage, Rendering, StoredMessage
 from telex.model.roster import HUMAN, Member
 from telex.model.text import ROOT
-from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, Wake
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Raw, Receipt, SendOptions, Wake
 from telex.ports.environment import Clock, Evidence
 from telex.ports.store import (
     EVERYTHING,
@@ -157,24 +157,11 @@ class LocalBus:
         return await receive.extend(self._context, token, agent, seconds)
 
     async def request(
-        self,
-        raw: Raw,
-        *,
-        sender: str,
-        role: str | None = None,
-        to: str | None = None,
-        id: str | None = None,
-        reply_to: str | None = None,
-        correlation: str | None = None,
-        timeout: float | None = None,
+        self, raw: Raw, *, sender: str, timeout: float | None = None, **options: Unpack[SendOptions]
     ) -> LeasedMessage:
         within = receive.request_seconds(self._context, timeout)
-        raw = await self._sender.encode(
-            raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
-        )
-        request = SendRequest(
-            raw, sender, role, to=to, id=id, reply_to=reply_to, correlation=correlation, answer_within=within
-        )
+        raw = await self._sender.encode(raw, sender=sender, **options)
+        request = SendRequest(raw, sender, answer_within=within, **options)
         receipt = self._sent(await self._sender.send(request), check=True)
         return await receive.wait_for_answer(self._context, self._notifier, receipt.id, sender, within)
 
@@ -298,13 +285,13 @@ class LocalBus:
         agent: str,
         *,
         by: str | None = None,
-        told: int = 0,
+        announced: int = 0,
         session: str | None = None,
         way: str | None = None,
         failed: str | None = None,
         force: bool = False,
     ) -> Wake:
-        request = wake.WakeRequest(agent, by, told, session, way, failed=failed, force=force)
+        request = wake.WakeRequest(agent, by, announced, session, way, failed=failed, force=force)
         return await wake.wake(self._context, request)
 
     async def shut_down(
@@ -317,9 +304,8 @@ class LocalBus:
         force: bool = False,
         wait: bool = True,
     ) -> "ShutdownReport":
-        report = await shutdown.shut_down(
-            self._context, self._notifier, agent, reason, deadline=deadline, team=team, force=force, wait=wait
-        )
+        request = shutdown.ShutdownArguments(agent, reason, deadline, team, force=force, wait=wait)
+        report = await shutdown.shut_down(self._context, self._notifier, request)
         self.nudge()
         return report
 

@@ -46,7 +46,8 @@ async def run_if_due(context: BusContext) -> None:
 
 
 async def run_maintenance(context: BusContext) -> int:
-    """Handle everything that is due. How much that was."""
+    """Process everything that is due: expired leases, late replies, inboxes of former members, a step of the store. How
+    much that was."""
     done = 0
     for step in (expire_leases, _expire_requests, _withdraw_inboxes_of_left_members, _maintain_store):
         with suppress(StoreFull):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 THREAD_MAX = 10_000  # messages of one conversation that are shown
 CONVERSATIONS_MAX = 100  # on one page
 STATES_MAX = 1_000  # messages in one query
-FAR_AWAY = 1e12  # a moment that never comes
+FAR_AWAY = 1e12  # later than every event
 NEVER_DELIVERED = frozenset({"refused", "recorded"})
 _FINAL = frozenset({"acked", "dead", "expired", "withdrawn"}) | NEVER_DELIVERED
 

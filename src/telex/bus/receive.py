@@ -64,7 +64,7 @@ async def receive(
             leases = await lease_messages(context, member, request)
             if leases or now >= deadline:
                 return leases
-            if subscription is None:  # most inboxes have a message: only then is it worth to subscribe and look again
+            if subscription is None:  # most inboxes have a message: only an empty one is worth a subscription
                 subscription = notifier.subscribe(takes=True)
             else:
                 poll_at = await next_poll_at(context, inboxes, now) if subscription.alone else deadline

@@ -96,7 +96,8 @@ class Sender:
         return _NEW(PreparedSend, (request, checked, participants, id_, has_own_id, digest, began, trace, ()))
 
     def _submit(self, prepared: PreparedSend) -> Awaitable[DecidedSend]:
-        """Take a place in the store's queue. Nothing may be awaited before this: it keeps the order of one sender."""
+        """Submit the decision to the store's queue. Nothing may be awaited before this: it keeps the order of one
+        sender."""
         decide = partial(Decision.make, self._context, prepared)
         return self._context.store.transaction(decide, prefetch_id=prepared.id if prepared.has_own_id else None)
 

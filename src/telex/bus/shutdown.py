@@ -39,6 +39,17 @@ RETURNED_MAX = 10_000  # messages that a report lists
 TEAM = "team"  # default name
 
 
+class ShutdownArguments(NamedTuple):
+    """Arguments of `Bus.shut_down`."""
+
+    agent: str
+    reason: str
+    deadline: float
+    team: str | None
+    force: bool
+    wait: bool
+
+
 class ShutdownRun(NamedTuple):
     """One call of the verb."""
 
@@ -65,26 +76,21 @@ class TeamSnapshot(NamedTuple):
         return any(agent.state in states for agent in self.agents)
 
 
-async def shut_down(
-    context: BusContext,
-    notifier: Notifier,
-    agent: str,
-    reason: str,
-    *,
-    deadline: float,
-    team: str | None,
-    force: bool,
-    wait: bool,
-) -> ShutdownReport:
+async def shut_down(context: BusContext, notifier: Notifier, request: ShutdownArguments) -> ShutdownReport:
     if not context.policy.work:
         raise InvalidValue("set work_rules in telex.toml to true: without work rules no answer to a shutdown counts.")
-    roster, name = await context.roster(), normalised(agent)
+    roster, name = await context.roster(), normalised(request.agent)
     if roster.find(name) is None and name not in roster.members:
         unknown = sender_unknown(name, roster)
         raise NotAMember.because(unknown)
-    asker = await member_or_raise(context, agent)
+    asker = await member_or_raise(context, request.agent)
     run = ShutdownRun(
-        asker, reason, team or TEAM, context.clock.now(), seconds=seconds("deadline", deadline), force=force
+        asker,
+        request.reason,
+        request.team or TEAM,
+        began=context.clock.now(),
+        seconds=seconds("deadline", request.deadline),
+        force=request.force,
     )
     calls: set[str] = set()  # those that this run is about
     names: set[str] = set()  # all members it is about, also those that have left since
@@ -102,18 +108,18 @@ async def shut_down(
                 if refused:
                     return ShutdownReport(asker.name, (), snapshot.agents, findings=refused)
                 continue
-            requests = [agent.call for agent in snapshot.agents if agent.call is not None]
-            calls |= {request.id for request in requests if request.at > run.since}
+            sent = [agent.call for agent in snapshot.agents if agent.call is not None]
+            calls |= {call.id for call in sent if call.at > run.since}
             if until is None:
                 called_at = [call.at for call in snapshot.known.calls if call.id in calls]
                 until = min(called_at, default=now) + run.seconds
-            if wait and now < until and _is_waited_for(run, snapshot, asked):
+            if request.wait and now < until and _is_waited_for(run, snapshot, asked):
                 at_least = max(context.next_maintenance, now + POLLS_APART_SECONDS_MIN)
                 await subscription.wait(min(until, at_least))
-                await member_or_raise(context, agent)  # a waiting member is active
-            elif snapshot.any(UNSETTLED) and not force:
+                await member_or_raise(context, request.agent)  # a waiting member is active
+            elif snapshot.any(UNSETTLED) and not run.force:
                 return await _report(context, run, snapshot, calls, until)
-            elif await _dissolve(context, run, names, force=force):
+            elif await _dissolve(context, run, names):
                 return await _report(context, run, await _look(context, run, names), calls, until, dissolved=True)
     finally:
         subscription.close()
@@ -196,13 +202,13 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
 # --- the end ---------------------------------------------------------------------------------------------------------
 
 
-async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, force: bool) -> bool:
+async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str]) -> bool:
     """End every membership, with a report. False: the team has changed, and has to be read again."""
 
     def decide(tx: Transaction) -> list[str] | None:
         context.team.begin(tx)
         snapshot = _snapshot(context, run, names)
-        if snapshot.any(UNSETTLED) and not force:
+        if snapshot.any(UNSETTLED) and not run.force:
             return None
         report = shutdown_report(run.asker, run.team, run.reason, snapshot.agents, context.team.now)
         if report is None:

@@ -25,7 +25,7 @@ class WakeRequest(NamedTuple):
 
     agent: str
     by: str | None = None
-    told: int = 0
+    announced: int = 0
     session: str | None = None
     way: str | None = None
     failed: str | None = None
@@ -33,7 +33,7 @@ class WakeRequest(NamedTuple):
 
 
 async def wake(context: BusContext, request: WakeRequest) -> Wake:
-    """Most looks change nothing, and take no write lock."""
+    """Most calls change nothing: they read a snapshot and take no write lock."""
     member = as_member(await context.find_member(request.agent))
     request = _bounded(request, member, context.limits.reason_characters_max)
     state, step = await context.read(lambda reads: _look_ahead(context, reads, request, member))
@@ -52,7 +52,7 @@ def _bounded(request: WakeRequest, member: Member, characters_max: int) -> WakeR
 
 
 def _advance(context: BusContext, tx: Transaction, request: WakeRequest, member: Member) -> Wake:
-    """Record events until nothing is left to decide, or the caller has the wake to deliver."""
+    """Record events until nothing is left to decide, or the caller has claimed the wake."""
     context.team.begin(tx)
     state, step = _look(context, tx, request, member)
     while (event := wakes.decide(state, step, context.limits)) is not None:
@@ -65,7 +65,7 @@ def _advance(context: BusContext, tx: Transaction, request: WakeRequest, member:
 
 
 def _look_ahead(context: BusContext, reads: Reads, request: WakeRequest, member: Member) -> Look:
-    """A look outside a transaction: what it reads is committed, and is not read again."""
+    """Read outside a transaction: everything read is committed, so it may be cached."""
     context.wakes = reads.position, _states(context, reads)
     return _look(context, reads, request, member)
 
@@ -73,8 +73,8 @@ def _look_ahead(context: BusContext, reads: Reads, request: WakeRequest, member:
 def _look(context: BusContext, reads: Reads, request: WakeRequest, member: Member) -> Look:
     now = context.clock.now()
     state = _states(context, reads).get(member.name, wakes.WakeState())
-    mark = request.told if request.session else max(request.told, state.newest)
-    looked_after = 0 if request.force else mark  # a forced wake is also for messages before the mark
+    mark = request.announced if request.session else max(request.announced, state.newest)
+    looked_after = 0 if request.force else mark  # a forced wake is also about messages that were announced
     local = time.localtime(now)
     step = wakes.WakeStep(
         agent=member.name,

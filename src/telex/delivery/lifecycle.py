@@ -72,7 +72,7 @@ def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[New
 
 
 def backoff(attempts: int, limits: Limits) -> float:
-    """Seconds to wait after that many attempts; doubles with each."""
+    """Backoff in seconds after that many attempts; it doubles with each."""
     return limits.backoff_seconds * 2.0 ** max(attempts - 1, 0)
 
 

@@ -87,7 +87,7 @@ def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding
     if others:
         return others
     say = f"Send it to one agent by name, or wait until another of {whom} has joined: no agent would receive this."
-    return Finding("nobody-to-hear", ROOT, say, found=whom)
+    return Finding("no-recipients", ROOT, say, found=whom)
 
 
 def _unknown_role(role: str, roster: Roster) -> Finding:

@@ -27,7 +27,8 @@ from telex.validation.check import (
 from telex.work.view import COMES_ALONG, DECIDING, IDLE, RULES
 
 if TYPE_CHECKING:
-    from telex.validation.compiled import FastValidator, StructLayout
+    from telex.validation.compiled import FastValidator
+    from telex.validation.compiler import StructLayout
 
 OPENED_AFTER = 8  # messages of one pair
 VALIDATORS_MAX = 512  # pairs with a compiled validator

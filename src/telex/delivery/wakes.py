@@ -32,7 +32,7 @@ LOOKING = ("leased", "read", "acked", "nacked", "extended")  # events of an agen
 HOUR_SECONDS = 3600.0
 RETRY_SECONDS = 30.0  # after a failed delivery
 READ = "its messages were read before"
-TOLD = "the session was told of its messages before"
+ANNOUNCED = "the session had been notified of its messages"
 NOT_SEEN = "the agent did not react in time"
 OTHER_SESSION = "its session has ended, and the agent has another one"
 REPEATED = "it is repeated at once"
@@ -54,19 +54,19 @@ class WakeState(NamedTuple):
 
 
 class WakeStep(NamedTuple):
-    """What is known when a wake is looked at."""
+    """Input of a decision about a wake."""
 
     agent: str
     now: float
     hour: float  # local time of day, 0 to 24
     unread: Sequence[int] = ()  # numbers of the unread messages
     has_looked: bool = False  # the agent has seen its inbox since the last event of the wake
-    told: int = 0  # number of the newest message that the session was told of
+    announced: int = 0  # number of the newest message that was announced to the session
     session: str | None = None  # of the agent, if it is known
     by: str | None = None  # who wakes
     way: str | None = None  # deliver the wake now, in this way
     failed: str | None = None  # the delivery that this caller has begun failed, for this reason
-    force: bool = False  # without grace, quiet hours, budget and regard to what the session was told of
+    force: bool = False  # ignore grace, quiet hours, budget, and what was announced to the session
 
 
 class Delay(NamedTuple):
@@ -102,7 +102,7 @@ def decide(state: WakeState, step: WakeStep, limits: Limits) -> Event | None:
     if state.stage != "due":
         return _event("wake-due", step, news) if news else None
     if not news:
-        return _end("wake-withdrawn", state, step, reason=TOLD if step.unread else READ)
+        return _end("wake-withdrawn", state, step, reason=ANNOUNCED if step.unread else READ)
     if step.way is not None and step.failed is None and is_ready(state, step, limits):
         return _event("wake-delivered", step, news, way=step.way, session=step.session)
     return None
@@ -125,9 +125,9 @@ def _of_delivered(state: WakeState, step: WakeStep, limits: Limits) -> Event | N
 
 
 def unseen(state: WakeState, step: WakeStep) -> list[int]:
-    """The unread messages that neither the session nor an earlier wake has told of."""
-    is_told = not state.failed and not _is_other_session(state, step)
-    mark = max(step.told, state.newest) if is_told else step.told
+    """Unread messages that were announced neither to the session nor by an earlier wake."""
+    was_delivered_here = not state.failed and not _is_other_session(state, step)
+    mark = max(step.announced, state.newest) if was_delivered_here else step.announced
     return list(step.unread) if step.force else [number for number in step.unread if number > mark]
 
 

@@ -1,4 +1,5 @@
-"""Hands of the demo's agents: they take messages and hold them for a while, as agents that work do."""
+"""Consumers of the demo's inboxes: they lease messages, hold the leases for a while and ack them, as working agents
+do."""
 
 import random
 import threading
@@ -13,8 +14,8 @@ from telex.model.named_tuple import NamedTuple
 
 HOLD_SECONDS = {"plan_contract": (25.0, 40.0), "escalation": (6.0, 12.0), "approval_request": (6.0, 12.0)}  # by type
 HOLD_SECONDS_OTHERS = (2.0, 14.0)
-LOOK_SECONDS = 0.4  # between two looks into the inboxes
-HELD_MAX = 2  # messages in one agent's hands
+LOOK_SECONDS = 0.4  # between two polls of the inboxes
+HELD_MAX = 2  # leases of one agent
 
 
 class HeldMessage(NamedTuple):
@@ -23,7 +24,7 @@ class HeldMessage(NamedTuple):
 
 
 class Hands(threading.Thread):
-    """Takes and acks the messages of these agents until it is stopped, with a bus of its own."""
+    """Leases and acks the messages of these agents until it is stopped, with a bus of its own."""
 
     def __init__(self, path: str, settings: Settings, agents: tuple[str, ...], stop: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -45,7 +46,7 @@ class Hands(threading.Thread):
                 self._ack(bus, agent, float("inf"))
 
     def rest(self) -> None:
-        """Ack what is in hand, and take no more."""
+        """Ack what is leased, and lease no more."""
         self._resting.set()
         if self.is_alive():
             self.join()

@@ -259,7 +259,7 @@ class DemoTeam:
         """Receive all messages of these agents, hold them for the last part of `after`, and ack them."""
         held_seconds = min(after, HOLD_SECONDS_MAX)
         self.clock.later(after - held_seconds)
-        if self._hands is not None:  # they take and ack by themselves
+        if self._hands is not None:  # they lease and ack by themselves
             self.clock.later(held_seconds)
             return
         leases = [(agent, lease) for agent in agents for lease in self.bus.receive(agent, limit=100)]
@@ -268,7 +268,7 @@ class DemoTeam:
             self.bus.ack(lease.token, agent=agent)
 
     def rest(self) -> None:
-        """From now on the agents take messages only when the story says so."""
+        """From now on the agents lease messages only in a step of the story."""
         if self._hands is not None:
             self._hands.rest()
             self._hands = None

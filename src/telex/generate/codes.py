@@ -189,7 +189,7 @@ def _steps(steps: Sequence[str | Mapping[str, Any]]) -> str:
 
 def message_text(
     type: str = "",
-    text: str = "{example}",  # `{example}` stands for the example of the type
+    text: str = "{example}",  # `{example}` is replaced by the example of the type
     replace: Mapping[str, str] | None = None,  # in the text, old by new
     encoding: str = "utf-8",
     **change: Any,  # of the example, see `example_text`

@@ -1,4 +1,4 @@
-"""Prompt for an agent: the messages that its role may send, in as few tokens as possible.
+"""Prompt for an agent: the message types that its role may send, in as few tokens as possible.
 
 It has one line for the envelope, one that explains the notation, one for each type, and below each type the rules that
 this role can break. A test writes messages by following the prompt literally and checks that they are valid.

@@ -406,7 +406,7 @@ async def followed(
                         last, after = line.clock.now(), record.event.seq
                         yield record.event, record.message
                     elif wait is not None and left - (last + wait - line.clock.now()) > LATE_SECONDS:
-                        break  # asked again with the little time that is left
+                        break  # requested again with the time that is left
         except httpx2.ReadTimeout:
             attempts.fail()
             continue

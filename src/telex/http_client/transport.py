@@ -29,10 +29,10 @@ except ImportError as error:
 
 LOG = logging.getLogger("telex.http_client")
 QUIET_SECONDS = 2.0  # of retries before a warning is logged
-PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two attempts; it doubles
+PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # backoff between two attempts; it doubles
 ANSWER_SECONDS = 30.0  # read timeout, beyond the time that the hub was asked to wait
 WHOLE_SECONDS = 120.0  # total timeout of a response, beyond the same: a server may send a byte now and then
-CHUNKS_AHEAD = 16  # of a stream, buffered
+CHUNKS_AHEAD = 16  # buffer of a stream
 SHARED_CONNECTIONS = 32  # for all requests that do not wait
 BUSY, UNAVAILABLE, GATEWAY = 429, 503, frozenset({502, 504})  # of a hub, twice; of a proxy before a dead one
 NOT_READY = b'"not-ready"'
@@ -90,7 +90,8 @@ class Transport(Protocol):
 
 
 class AsyncTransport:
-    """Requests that wait have a connection each; all others share a few, which is three times as fast as many."""
+    """Connection pool: a long poll has a connection of its own; all other requests share a few, which is three times as
+    fast as many."""
 
     def __init__(
         self, url: str, headers: Mapping[str, str], connect_seconds: float = LIMITS.hub_connect_seconds
@@ -98,7 +99,7 @@ class AsyncTransport:
         self._connect_seconds = connect_seconds
         self._quick = httpx2.AsyncClient(**_options(url, headers, SHARED_CONNECTIONS))
         self._waiting = httpx2.AsyncClient(**_options(url, headers, None))
-        self._sharing = 0  # open requests on shared connections
+        self._sharing = 0  # open requests on pooled connections
 
     async def ask(self, question: HttpQuery) -> HttpReply:
         if question.wait > 0:
@@ -330,7 +331,7 @@ class RetryTransport:
 
     @property
     def patience(self) -> float:
-        """Seconds after which a hub that does not answer is an error."""
+        """Timeout in seconds for a hub that does not answer."""
         return self._limits.hub_retry_seconds if self.answered else self._limits.hub_connect_seconds
 
     async def ask(self, question: HttpQuery) -> HttpReply:
@@ -371,7 +372,8 @@ class RetryTransport:
             await attempts.pause()
 
     def is_retried(self, reply: HttpReply, *, twice: bool = True) -> bool:
-        """Whether a response is one of a hub that is busy or away. `twice`: the request may be done twice."""
+        """Whether the request is retried after this response: the hub is busy or unavailable. `twice`: it is
+        idempotent."""
         if reply.status == BUSY or reply.status in GATEWAY:
             return True
         several = NOT_DONE + MAYBE_DONE if twice else NOT_DONE
@@ -387,7 +389,7 @@ class RetryTransport:
 
 
 class Attempts:
-    """Attempts of one request or stream: the hub of the next one, and the pause before it."""
+    """Attempts of one request or stream: the hub of the next one, and the backoff before it."""
 
     def __init__(self, line: RetryTransport) -> None:
         self._line, self._hub, self._failures = line, line.current, 0
@@ -395,7 +397,7 @@ class Attempts:
         self.begin()
 
     def begin(self) -> None:
-        """The hub answers: its time and its pauses start again."""
+        """The hub answers: reset the timeout and the backoff."""
         self._began, self._pause_seconds, self._failures = self._line.clock.now(), PAUSE_SECONDS_MIN, 0
 
     @property
@@ -413,13 +415,13 @@ class Attempts:
             self._line.current = self._hub
 
     def fail(self) -> bool:
-        """Take the next hub. False: each has been tried, and the time is over."""
+        """Retry at the next hub. False: each has been tried, and the timeout has passed."""
         self._failures += 1
         self._hub, self._has_moved = (self._hub + 1) % len(self._line.wires), True
         return not self._is_round or self.seconds < self._line.patience
 
     def stay(self) -> bool:
-        """Ask the same hub again. False: the time is over."""
+        """Retry at the same hub. False: the timeout has passed."""
         self._failures = 0
         return self.seconds < self._line.patience
 
@@ -428,7 +430,7 @@ class Attempts:
         return self._failures % len(self._line.wires) == 0
 
     async def pause(self) -> None:
-        """Wait if no hub is left that has not been tried."""
+        """Wait for the backoff if every hub has been tried."""
         if not self._is_round:
             return
         left = self._line.patience - self.seconds

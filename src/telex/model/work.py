@@ -189,7 +189,7 @@ class Stall(NamedTuple):
 
 # --- task states ------------------------------------------------------------------------------------------------------
 
-ESCALATES_AFTER = 3  # failures; a team may say otherwise
+ESCALATES_AFTER = 3  # failures; a team may set another number
 ATTEMPTS_MAX = 2  # interventions before a person is asked
 
 

@@ -16,22 +16,27 @@ if TYPE_CHECKING:
     from telex.validation.check import CheckPolicy
 
 
-class SendContext(TypedDict, total=False):
-    """Arguments of a send from which a message fills its envelope."""
+class SendOptions(TypedDict, total=False):
+    """Arguments of a send beside the message and its sender."""
 
-    sender: Required[str]
     role: str | None
     to: str | None
-    to_role: str | None
     id: str | None
     reply_to: str | None
     correlation: str | None
+
+
+class SendContext(SendOptions, total=False):
+    """Arguments of a send from which a message fills its envelope."""
+
+    sender: Required[str]
+    to_role: str | None
     now: float | None  # the time in the envelope; None: the time at which the message was made
     new_id: str | None  # the id where `id` is None; None: a random one
 
 
 class Encodable(Protocol):
-    """A message that writes its own envelope, such as one of `telex.messages`."""
+    """A typed message that encodes itself with its envelope, such as one of `telex.messages`."""
 
     def encode(self, **context: Unpack[SendContext]) -> bytes:
         """The message as bytes, with what it lacks filled from the arguments of the send."""
@@ -107,16 +112,16 @@ class Presence(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """The wake of an agent: that it has unread messages is delivered to its session."""
+    """The wake of an agent: the notification of its session that there are unread messages."""
 
     agent: str
     stage: str  # none, due, delivered, seen or withdrawn
     number: int = 0  # of the event that made it due; 0: there was none
-    unread: int = 0  # messages that neither the session nor an earlier wake has told of; at most 201 are counted
+    unread: int = 0  # messages announced neither to the session nor by an earlier wake; at most 201
     newest: int = 0  # the number of the newest of them
     deliver_at: float | None = None  # of a due wake: the earliest delivery; None: not before a setting changes
     reason: str = ""  # why a due wake waits, or the last delivery failed
-    claimed: bool = False  # this call made it delivered: the caller delivers it now
+    claimed: bool = False  # this call has claimed the delivery: the caller makes it now
 
 
 class Bus(Protocol):
@@ -154,7 +159,7 @@ class Bus(Protocol):
             Refused: the message was refused; fix what its findings name.
             LeaseLost: the leased message was offered again, given up, withdrawn or acked; nothing was stored.
             NotFound: `ack` is not a token of a lease.
-            OutcomeUnknown: the write failed half-way; send again with the id it names.
+            OutcomeUnknown: the commit may have succeeded; retry with the id it names, which is deduplicated.
             StoreError: the store failed; nothing was stored.
         """
 
@@ -204,7 +209,7 @@ class Bus(Protocol):
         correlation: str | None = None,
         timeout: float | None = None,
     ) -> LeasedMessage:
-        """Send, and wait for the reply, which is leased to the sender.
+        """Send a request and wait for its reply, which is leased to the sender.
 
         Raises:
             Refused: the request was refused; it carries the receipt.
@@ -328,17 +333,17 @@ class Bus(Protocol):
         agent: str,
         *,
         by: str | None = None,
-        told: int = 0,
+        announced: int = 0,
         session: str | None = None,
         way: str | None = None,
         failed: str | None = None,
         force: bool = False,
     ) -> Wake:
-        """Bring the wake of an agent up to date: due if it has unread messages after number `told`, withdrawn if they
-        were read, seen if it has looked into its inbox. With `way`, a due wake becomes delivered, if it may be now:
-        then `claimed` is true, and the caller delivers it, or reports with `failed` why it could not. `force` ignores
-        grace, quiet hours, budget and `told`. `session`: the agent's session that the caller knows; what was delivered
-        to another one does not count. At most one wake of an agent is due or delivered at a time.
+        """Update the state of an agent's wake: due if there are unread messages after number `announced`, withdrawn if
+        they were read, seen if the agent has read its inbox. With `way`, the caller claims a due wake, unless it has to
+        wait: then `claimed` is true, and the caller delivers it, or reports with `failed` why it could not. `force`
+        ignores grace, quiet hours, budget and `announced`. `session`: the agent's session that the caller knows; what
+        was delivered to another one does not count. At most one wake of an agent is due or delivered at a time.
 
         Raises:
             NotAMember: no agent of that name can be in the team.

@@ -40,7 +40,7 @@ class EvidenceResult(NamedTuple):
 
 
 class Evidence(Protocol):
-    """Both return None where there is no repository, or it does not answer."""
+    """Both return None where there is no repository, or git fails or times out."""
 
     contradicted: Severity  # of a claim that the repository contradicts
 

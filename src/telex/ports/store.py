@@ -117,7 +117,7 @@ class PendingRequest(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What was written after some event, for callers that wait for it."""
+    """What was written after some event, for readers that poll the store."""
 
     upto: int  # the number of the last event
     due: tuple[tuple[str, float], ...] = ()  # inboxes with a new stored delivery, and when it may be leased
@@ -252,7 +252,7 @@ class Transaction(Reads, Protocol):
         """The message that this sender has sent under this id since then. Refused and imported ones do not count."""
 
     def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
-        """An inbox with so many open deliveries that it takes no more, if there is one."""
+        """The first of these inboxes whose quota of open deliveries is used up, if there is one."""
 
     def append(self, message: NewMessage) -> int:
         """Store a message with its event, deliveries and work change, and release the requests it answers. Its number,
@@ -312,17 +312,18 @@ class Completed(Generic[T]):
 
 
 class Cache(Protocol):
-    """State of a process that follows from the log; see `Store.caches`."""
+    """Cache of state that is derived from the log; see `Store.caches`."""
 
     def committed(self, before: int, after: int, changes: int) -> None:
         """A transaction between these event numbers was committed, with so many entries in `changed`."""
 
     def forget(self) -> None:
-        """A decision or a transaction was rolled back: what the cache took from it is wrong."""
+        """A decision or a transaction was rolled back: invalidate what the cache took from it."""
 
 
 class Store(Protocol):
-    """The verbs are async so that a store may be a network away; one that never waits runs without an event loop."""
+    """The verbs are coroutines, so that a store may be behind a network; one that never waits runs without an event
+    loop."""
 
     caches: list[Cache]  # the store reports every commit and every rollback of this process to them
 
@@ -353,8 +354,8 @@ class Store(Protocol):
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
     ) -> int:
-        """A small step of maintenance, unless another process has just made one: forget old ids, index, record idle
-        conversations, prune. The number of changes."""
+        """A small step of maintenance, unless another process has just made one: delete ids outside the deduplication
+        window, index messages and events, record idle conversations, prune. The number of changes."""
 
     def changes(self) -> tuple[int, int]:
         """A counter of the transactions of this process, of which it reports every one to its caches, and a number that

@@ -1,4 +1,4 @@
-"""Validation of the arguments of a request: a JSON object, or a query string."""
+"""Parser and validator of a request's arguments: a JSON object, or a query string."""
 
 import re
 import types

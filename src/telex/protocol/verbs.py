@@ -148,7 +148,7 @@ def answer_kind(name: str) -> Any:
 
 
 def told(name: str, answer: Any) -> Any:
-    """The result as a response has it: with named fields in place of tuples."""
+    """The result in the schema of the response: with named fields in place of tuples."""
     kind = answer_kind(name)
     if get_origin(kind) is list and (record := get_args(kind)[0]) in _RECORDS:
         return [record(*row) for row in answer]

@@ -83,7 +83,7 @@ class FileLock:
 
 
 class ReserveFile:
-    """A file that reserves disk space."""
+    """A file that reserves disk space, so that acks can be committed on a full disk."""
 
     def __init__(self, path: str) -> None:
         self._path = path

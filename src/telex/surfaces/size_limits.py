@@ -19,7 +19,7 @@ LEASED_BYTES = 16 * 1_048_576  # of leased messages in one response; the message
 LOOK_BYTES = 8 * 1_048_576  # of listed messages in one response, approximately
 FIRST, FACTOR = 16, 8  # messages that are read first, and how much the number grows
 _GONE = "its reader was gone before it came"
-_returning: set[asyncio.Task[None]] = set()  # strong references until the tasks are done
+_returning: set[asyncio.Task[None]] = set()  # strong references until the tasks have ended
 
 
 async def take(

@@ -172,7 +172,7 @@ class ContractBase:
         return lease
 
     def ack(self, lease: LeasedMessage) -> Settlement:
-        """As a bus settles an ack: under this lease, also after it expired, while nobody else has the message."""
+        """As a bus settles an ack: under this lease, also after it expired, until the message is offered again."""
         acked = Settlement(lease.delivery, "leased", "acked", self.now, "acked", agent="lead", fence=lease.fence)
         return acked._replace(after_expiry=True)
 
@@ -181,14 +181,14 @@ class ContractBase:
         return self.give_back(lease, due_at=due_at, kind="lease-expired", run_out_at=self.now)
 
     def give_back(self, lease: LeasedMessage, *, due_at: float, **changes: Any) -> Settlement:
-        """As a bus settles a lease that ran out."""
+        """As a bus settles an expired lease."""
         made = Settlement(
             lease.delivery, "leased", "stored", self.now, "lease-expired", fence=lease.fence, due_at=due_at
         )
         return made._replace(**changes)
 
     def bury(self, lease: LeasedMessage, *reports: NewMessage) -> Settlement:
-        """As a bus settles the last attempt."""
+        """As a bus settles the failure of the last attempt."""
         made = self.give_back(lease, due_at=0.0)
         return made._replace(becomes="dead", kind="dead", reports=reports)
 

@@ -192,7 +192,8 @@ class EventPromises(ContractBase):
     async def _tidy(
         self, store: Store, *, same: float = LONG_AGO, keep: float = LONG_AGO, silent: float = LONG_AGO
     ) -> None:
-        """Step by small step. A store may decline to tidy twice in a minute, so each step comes an hour later."""
+        """Run maintenance in small steps. A store may decline a second step within a minute, so each comes an hour
+        later."""
         for step in range(1, TIDY_STEPS + 1):
             now = self.now + step * 3600.0
             await store.maintain(now, same_since=same, keep_since=keep, silent_since=silent, limit=3)

@@ -134,7 +134,7 @@ class SimAgent:
     held: list[LeasedMessage] = field(default_factory=list)
     past: list[LeasedMessage] = field(default_factory=list)  # tokens of leases that are settled or forgotten
     said: list[SimMessage] = field(default_factory=list)
-    told: int = 0  # number of the newest message that a wake has told it of
+    announced: int = 0  # number of the newest message that a wake has announced
 
 
 class SimTeam:
@@ -367,17 +367,17 @@ class SimTeam:
     # --- wakes ------------------------------------------------------------------------------------------------------
 
     def wake(self, agent: SimAgent) -> None:
-        """Look after the wake of an agent from any process, and deliver it when it is due; some deliveries fail."""
-        other, told = self.random.choice(self.agents), self.random.choice([0, 0, agent.told])
+        """Update the wake of an agent from any process, and deliver it when it is due; some deliveries fail."""
+        other, mark = self.random.choice(self.agents), self.random.choice([0, 0, agent.announced])
         way = self.random.choice([None, "socket", "keys"])
         force = self.random.random() < 0.1
-        wake = run_sync(agent.bus.wake(other.name, by=agent.name, told=told, way=way, force=force))
+        wake = run_sync(agent.bus.wake(other.name, by=agent.name, announced=mark, way=way, force=force))
         self.witness.woken(self.now, wake, way)
         if wake.claimed and self.random.random() < 0.2:
-            failed = run_sync(agent.bus.wake(other.name, by=agent.name, told=told, way=way, failed="no answer"))
+            failed = run_sync(agent.bus.wake(other.name, by=agent.name, announced=mark, way=way, failed="no answer"))
             self.witness.woken(self.now, failed, None)
         elif wake.claimed:
-            other.told = wake.newest
+            other.announced = wake.newest
 
     def look(self, agent: SimAgent) -> None:
         """Read a waiting message without leasing it."""

@@ -526,7 +526,7 @@ class TransactionPromises(ContractBase):
     # --- order and snapshots -----------------------------------------------------------------------------------------
 
     async def test_decisions_run_in_the_order_in_which_they_were_submitted(self, store: Store) -> None:
-        """In whichever order their answers are awaited."""
+        """The order in which their answers are awaited does not matter."""
         ran = count(1)
         submitted = [store.transaction(lambda _: next(ran)) for _ in range(6)]
         assert [await answer for answer in reversed(submitted)] == [6, 5, 4, 3, 2, 1]

@@ -20,7 +20,7 @@ from typing import Any, cast
 from telex.agent import Agent, Message
 from telex.bus import run_sync
 from telex.bus.local import LocalBus
-from telex.bus.notify import SharedNotifier
+from telex.bus.shared_notify import SharedNotifier
 from telex.config import Settings
 from telex.errors import Refused
 from telex.model.message import LeasedMessage, StoredMessage

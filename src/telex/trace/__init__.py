@@ -1,1 +1,1 @@
-"""A conversation as a picture: `steps` reads it once; `tree`, `sequence`, `mermaid` and `svg` draw what it read."""
+"""Diagrams of a conversation: `steps` parses its events once; `diagrams` and `svg` render the steps."""

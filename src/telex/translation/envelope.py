@@ -147,7 +147,7 @@ def _why_mine(account: "LossReport") -> str:
     said, mine = account.header.sender_role, account.roles[0]
     if account.plan.to.addresses == "names" or mine == normalised(said):
         return BY_THE_BUS if account.header.kept else "taken for its sender"
-    return f"it stands for {normalised(said)} in {account.plan.to.name}"
+    return f"it is the counterpart of {normalised(said)} in {account.plan.to.name}"
 
 
 def _why_theirs(account: "LossReport") -> str:
@@ -155,12 +155,12 @@ def _why_theirs(account: "LossReport") -> str:
     if plan.to.addresses == "names" and header.recipient:
         return header.known
     if theirs is None or (plan.spoken.intents[0] == "escalate" and account.roles[0] in plan.to.chain):
-        return f"to whom {plan.to.name} hands it up"
+        return f"the next level of escalation in {plan.to.name}"
     known = header.recipient_role is not None
     if whom == normalised(theirs):
         return header.known if known else f"{plan.type.name} goes to {theirs}"
-    stands = f"it stands for {normalised(theirs)} in {plan.to.name}"
-    return stands if known else f"{plan.type.name} goes to {theirs}, and this is its counterpart"
+    counterpart = f"it is the counterpart of {normalised(theirs)} in {plan.to.name}"
+    return counterpart if known else f"{plan.type.name} goes to {theirs}, and this is its counterpart"
 
 
 def _name(
@@ -221,7 +221,7 @@ def correlate(account: "LossReport") -> None:
         is_task = here is not None and any(read.path == here.path and told for read, told in pairs)
         if is_task and not there.required and there.fits(said):
             account.write(there.path, there.steps, said)
-            account.invent(there.path, slot, said, "what it is about stands for the conversation")
+            account.invent(there.path, slot, said, "its task is used as the conversation")
             account.thread = said
             return
         if isinstance(said, str) and said and there.fits(said):
@@ -242,9 +242,13 @@ def correlate(account: "LossReport") -> None:
 def _new_correlation(account: "LossReport", there: "EnvelopeField", slot: str) -> None:
     """A correlation id that the original does not have: from the bus, the task, or the message's own id."""
     header = account.header
-    known = ((header.correlation, header.known), (account.slot("task"), "its task stands for the conversation"))
+    known = ((header.correlation, header.known), (account.slot("task"), "its task is used as the conversation"))
     named = next(((one, why) for one, why in known if isinstance(one, str) and one and there.fits(one)), None)
-    unnamed = ("", "no conversation is named") if there.may_be_empty else (header.id, "the message stands for itself")
+    unnamed = (
+        ("", "no conversation is named")
+        if there.may_be_empty
+        else (header.id, "its own id is used as the conversation")
+    )
     value, why = named or unnamed
     if not there.fits(value):
         return  # a required one is filled in like any other field

@@ -73,7 +73,7 @@ STATUS = "done=complete partly=partial failed started=partial"
 RESULT = "pass=PASS fail=FAIL partly=PARTIAL notes=PASS"
 _COMMON: Minimum = {
     "plan": ("unknown", "no plan is named"),
-    "task": (_first("task", "$correlation"), "the conversation stands for its task"),
+    "task": (_first("task", "$correlation"), "its conversation is used as its task"),
     "status": ("partial", "it is not said to be complete"),
     "commit": ("", "no commit is named"),
     "tier": ("standard", "no depth is named"),
@@ -188,7 +188,7 @@ BUILD_FLOW_ROWS = (
     # no other field of it takes words
     _row("DOC_RESPONSE", "findings", parts={"documents/text": "topics"},
         least={"found": (OfList("documents", bool), "whether documents are listed"),
-            "recommendation": ("USE_EXISTING", "nothing is proposed, and this asks nobody for work")}),
+            "recommendation": ("USE_EXISTING", "nothing is proposed, and this requests no work")}),
     _row("CODEBASE_REVIEW_REPORT", "survey verdict", names="result=ready",
         values={"result": {"pass": True, "fail": False, "notes": True, "partly": False}}),
     _row("MESSAGE_ERROR", "unread"),
@@ -344,7 +344,7 @@ BY_ITS_FILE = "its dialect's file has it so"
 HEADING = "Text"  # heading of the body, unless the type has its own
 # Slots that a required field is filled from before the default.
 _STANDS_FOR: Mapping[str, tuple[Worth, str]] = {
-    "task": (("task", "$correlation"), "the conversation stands for its task"),
+    "task": (("task", "$correlation"), "its conversation is used as its task"),
     "title": (("objective", "details", "task", "$correlation"), "it has no title"),
     "details": (("title", "task", "$correlation"), "nothing more is said of it"),
     "subject": (("task", "$correlation"), "nothing more is said of it"),

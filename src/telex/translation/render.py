@@ -388,6 +388,6 @@ def _close_body(account: LossReport, body: str) -> None:
         account.lose(join(BODY, heading), None, text, account.plan.no_place)
     if any(within(here, BODY) for here, _ in account.carried):
         if account.laid_out:
-            account.narrow(BODY, None, body, "its sections are told, and not how they were set out")
+            account.narrow(BODY, None, body, "its sections are translated, not their layout")
     elif not any(within(field_change.path, BODY) for field_change in account.lost):
         account.lose(BODY, None, body, "there is nothing under its headings")

@@ -21,7 +21,7 @@ from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.rules import ValidationResult, validate, validate_envelope
 
 if TYPE_CHECKING:
-    from telex.validation.compiled import StructLayout
+    from telex.validation.compiler import StructLayout
 
 
 class Envelope(NamedTuple):

@@ -5,7 +5,6 @@ from telex.dialects.schema import (
     BOOLEAN,
     COUNT,
     MOMENT,
-    NO_SEMANTICS,
     NOTE,
     OPEN,
     TEXT,
@@ -18,10 +17,7 @@ from telex.dialects.schema import (
     ListOf,
     MessageType,
     Number,
-    Priority,
-    Semantics,
     Text,
-    Tree,
     action,
     fields,
     group,
@@ -52,42 +48,29 @@ RESPONSE_WITHOUT_REPLY_TO = HardRule(
 )  # fmt: skip
 
 
-def _type(
-    name: str,
-    purpose: str,
-    priority: Priority,
-    required: Fields,
-    example: Tree,
-    *,
-    rules: tuple[HardRule, ...] = (),
-    reply: str | None = None,
-    action: Semantics = NO_SEMANTICS,
-    **envelope: object,
-) -> MessageType:
-    """A type with its example's envelope; every message that is about a task has the rule on correlation."""
-    whole = {
+def _in_envelope(type_: MessageType, **envelope: object) -> MessageType:
+    """The type with its example in an envelope; one that is about a task has the rule on correlation."""
+    example = {
         "messageId": "msg-1",
-        "correlationId": example.get("taskId", "project-review"),
+        "correlationId": type_.example.get("taskId", "project-review"),
         "timestamp": "2026-02-12T10:00:00Z",
         "from": "build-orchestrator",
         "to": "@agent-fullstack-developer",
-        "type": name,
+        "type": type_.name,
         "version": "1.0",
         **envelope,
-        "payload": example,
+        "payload": type_.example,
     }
-    if "taskId" in required:
+    rules = type_.rules
+    if "taskId" in type_.fields:
         rules = (*rules, CORRELATION_DIFFERS)
-    if name.endswith("_RESPONSE"):
+    if type_.name.endswith("_RESPONSE"):
         rules = (*rules, RESPONSE_WITHOUT_REPLY_TO)
-    return MessageType(
-        name=name, purpose=purpose, senders=ANY, receivers=ANY, priority=priority, fields=required, example=whole,
-        rules=rules, reply=reply, semantics=action,
-    )  # fmt: skip
+    return type_._replace(example=example, rules=rules)
 
 
-TASK_ASSIGNMENT = _type(
-    "TASK_ASSIGNMENT", "A task given to an agent, with what it builds on.", "STATUS",
+TASK_ASSIGNMENT = _in_envelope(MessageType(
+    "TASK_ASSIGNMENT", "A task given to an agent, with what it builds on.", ANY, ANY, "STATUS",
     fields({"taskId": TEXT, "title": TEXT, "description": TEXT, "phase": Number(), "dependencies": TEXTS,
             "context": group(optional={
                 "approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT,
@@ -95,17 +78,17 @@ TASK_ASSIGNMENT = _type(
     {"taskId": "TASK-001", "title": "Password reset", "description": "Let people reset their password by mail",
      "phase": 2, "dependencies": [],
      "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]}},
-    action=action(
+    semantics=action(
         "assign",
         "task=taskId title depends_on=dependencies details=description phase_number=phase "
         "design=context.approvedDesign docs=context.existingDocs constraints=context.constraints "
         "plan_file=context.planFile",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-STATUS_UPDATE = _type(
-    "STATUS_UPDATE", "How far a task has come.", "STATUS",
+STATUS_UPDATE = _in_envelope(MessageType(
+    "STATUS_UPDATE", "How far a task has come.", ANY, ANY, "STATUS",
     fields(
         {"taskId": TEXT, "status": one_of("STARTED", "PROGRESS", "BLOCKED", "COMPLETED", "FAILED")},
         {"progress": PERCENT, "details": NOTE, "blockers": TEXTS},
@@ -115,35 +98,35 @@ STATUS_UPDATE = _type(
         code="blocked-without-blockers", broken_when="status == 'BLOCKED' and len(blockers) == 0", path="blockers",
         say="Say what blocks the task.", severity="warning", expected="at least one blocker",
     ),),
-    action=action("status", "task=taskId status details blockers percent=progress", ABOUT),
-)  # fmt: skip
+    semantics=action("status", "task=taskId status details blockers percent=progress", ABOUT),
+))  # fmt: skip
 
-STATE_TRANSITION = _type(
-    "STATE_TRANSITION", "A task moved from one state to another.", "STATUS",
+STATE_TRANSITION = _in_envelope(MessageType(
+    "STATE_TRANSITION", "A task moved from one state to another.", ANY, ANY, "STATUS",
     fields({"taskId": TEXT, "fromState": TEXT, "toState": TEXT, "reason": TEXT}, {"metadata": OPEN}),
     {"taskId": "TASK-001", "fromState": "planning", "toState": "validated", "reason": "The plan was approved"},
-    event=True, action=action("move", "task=taskId came_from=fromState goes_to=toState reason", ABOUT),
-)  # fmt: skip
+    semantics=action("move", "task=taskId came_from=fromState goes_to=toState reason", ABOUT),
+), event=True)  # fmt: skip
 
-VALIDATION_REQUEST = _type(
+VALIDATION_REQUEST = _in_envelope(MessageType(
     "VALIDATION_REQUEST", "A question whether a design, its quality, security or the codebase is good enough to go on.",
-    "VALIDATION",
+    ANY, ANY, "VALIDATION",
     fields({"taskId": TEXT, "validationType": one_of("DESIGN", "QUALITY", "SECURITY", "CODEBASE_REVIEW"),
             "subject": TEXT,
             "details": group(optional={"approach": TEXT, "files": TEXTS, "changes": TEXT, "planFile": TEXT})}),
     {"taskId": "TASK-001", "validationType": "DESIGN", "subject": "Reset links",
      "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]}},
     reply="VALIDATION_RESPONSE",
-    action=action(
+    semantics=action(
         "ask",
         "task=taskId kind=validationType subject files=details.files approach=details.approach "
         "changes=details.changes plan_file=details.planFile",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-VALIDATION_RESPONSE = _type(
-    "VALIDATION_RESPONSE", "The answer to a VALIDATION_REQUEST, with its reasons.", "VALIDATION",
+VALIDATION_RESPONSE = _in_envelope(MessageType(
+    "VALIDATION_RESPONSE", "The answer to a VALIDATION_REQUEST, with its reasons.", ANY, ANY, "VALIDATION",
     fields(
         {"taskId": TEXT, "decision": one_of("APPROVED", "REJECTED", "CONDITIONAL"), "reasons": TEXTS},
         {"conditions": TEXTS, "suggestions": TEXTS},
@@ -154,12 +137,11 @@ VALIDATION_RESPONSE = _type(
         path="conditions", say="List the conditions, or say APPROVED.", severity="warning",
         expected="at least one condition",
     ),),
-    replyTo="msg-1",
-    action=action("answer", "task=taskId decision reasons conditions suggestions", ABOUT),
-)  # fmt: skip
+    semantics=action("answer", "task=taskId decision reasons conditions suggestions", ABOUT),
+), replyTo="msg-1")  # fmt: skip
 
-QUALITY_REPORT = _type(
-    "QUALITY_REPORT", "Which quality gates a task passed.", "VALIDATION",
+QUALITY_REPORT = _in_envelope(MessageType(
+    "QUALITY_REPORT", "Which quality gates a task passed.", ANY, ANY, "VALIDATION",
     fields({"taskId": TEXT, "status": one_of("PASSED", "FAILED"),
             "gates": ListOf(group(
                 {"name": TEXT, "status": one_of("PASSED", "FAILED", "SKIPPED")}, {"details": NOTE},
@@ -173,16 +155,16 @@ QUALITY_REPORT = _type(
         broken_when="status == 'PASSED' and ('FAILED' in gates[].status or failureCount > 0)", path="status",
         say="Say FAILED while a gate fails or failureCount is above 0.", expected="FAILED",
     ),),
-    action=action(
+    semantics=action(
         "quality",
         "task=taskId status gates gates/text=gates[].name gates/status=gates[].status failed=failureCount "
         "advice=actions",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-ERROR_REPORT = _type(
-    "ERROR_REPORT", "Errors that were seen, and whether they form a pattern.", "ERROR",
+ERROR_REPORT = _in_envelope(MessageType(
+    "ERROR_REPORT", "Errors that were seen, and whether they form a pattern.", ANY, ANY, "ERROR",
     fields(
         {"severity": one_of("CRITICAL", "ERROR", "WARNING"), "count": COUNT,
          "errors": ListOf(group(
@@ -197,31 +179,31 @@ ERROR_REPORT = _type(
         code="count-below-errors", broken_when="count < len(errors)", path="count",
         say="Count again: more errors are listed than counted.", expected="at least the number of errors listed",
     ),),
-    action=action(
+    semantics=action(
         "diagnosis", "task=taskId severity count evidence=errors evidence/text=errors[].message hypothesis=pattern",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-ESCALATION_REQUEST = _type(
-    "ESCALATION_REQUEST", "A task that keeps failing, handed to the CTO or a human.", "ESCALATION",
+ESCALATION_REQUEST = _in_envelope(MessageType(
+    "ESCALATION_REQUEST", "A task that keeps failing, handed to the CTO or a human.", ANY, ANY, "ESCALATION",
     fields({"taskId": TEXT, "escalationType": one_of("CTO", "HUMAN"), "reason": TEXT,
             "failureHistory": ListOf(group({"agent": TEXT, "attempts": COUNT, "lastError": NOTE})),
             "context": OPEN}),
     {"taskId": "TASK-001", "escalationType": "CTO", "reason": "Three failures in review",
      "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
      "context": {"state": "quality_review"}},
-    action=action(
+    semantics=action(
         "escalate",
         "task=taskId level=escalationType reason history=failureHistory history_agent=failureHistory[].agent "
         "history_attempts=failureHistory[].attempts history_error=failureHistory[].lastError "
         "history/text=failureHistory[].lastError history/agent=failureHistory[].agent context",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-COMMIT_REQUEST = _type(
-    "COMMIT_REQUEST", "Approved files, to be committed.", "VALIDATION",
+COMMIT_REQUEST = _in_envelope(MessageType(
+    "COMMIT_REQUEST", "Approved files, to be committed.", ANY, ANY, "VALIDATION",
     fields({"taskId": TEXT, "approvalRef": TEXT, "files": TEXTS, "commitMessage": TEXT,
             "metadata": group({"qualityGatesPassed": BOOLEAN, "approvedBy": TEXT, "timestamp": MOMENT})}),
     {"taskId": "TASK-001", "approvalRef": "msg-7", "files": ["src/auth/reset.py"],
@@ -231,23 +213,23 @@ COMMIT_REQUEST = _type(
         code="gates-not-passed", broken_when="not metadata.qualityGatesPassed", path="metadata.qualityGatesPassed",
         say="Ask for the commit once every quality gate has passed.", expected="true",
     ),),
-    action=action(
+    semantics=action(
         "commit",
         "task=taskId approval=approvalRef files gates=metadata.qualityGatesPassed message=commitMessage "
         "approver=metadata.approvedBy",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-DOC_QUERY = _type(
-    "DOC_QUERY", "A question to the documentation.", "STATUS",
+DOC_QUERY = _in_envelope(MessageType(
+    "DOC_QUERY", "A question to the documentation.", ANY, ANY, "STATUS",
     fields({"queryType": one_of("SEARCH", "VERIFY", "REGISTER"), "topic": TEXT, "keywords": TEXTS}, {"context": NOTE}),
     {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]}, reply="DOC_RESPONSE",
-    action=action("question", "query=queryType topic keywords context", ABOUT),
-)  # fmt: skip
+    semantics=action("question", "query=queryType topic keywords context", ABOUT),
+))  # fmt: skip
 
-DOC_RESPONSE = _type(
-    "DOC_RESPONSE", "The documents there are, and whether to use, update or write one.", "STATUS",
+DOC_RESPONSE = _in_envelope(MessageType(
+    "DOC_RESPONSE", "The documents there are, and whether to use, update or write one.", ANY, ANY, "STATUS",
     fields({"found": BOOLEAN,
             "documents": ListOf(group({
                 "path": TEXT, "relevance": PERCENT, "topics": TEXTS, "lastUpdated": TEXT,
@@ -256,13 +238,12 @@ DOC_RESPONSE = _type(
     {"found": True,
      "documents": [{"path": "docs/auth.md", "relevance": 80, "topics": ["auth"], "lastUpdated": "2026-01-30"}],
      "recommendation": "UPDATE_EXISTING"},
-    replyTo="msg-1",
-    action=action("findings", "found documents documents/name=documents[].path recommendation", ABOUT),
-)  # fmt: skip
+    semantics=action("findings", "found documents documents/name=documents[].path recommendation", ABOUT),
+), replyTo="msg-1")  # fmt: skip
 
 # The page declares codeQuality and leaves it out of its own example, so it is optional.
-CODEBASE_REVIEW_REPORT = _type(
-    "CODEBASE_REVIEW_REPORT", "The state of a codebase before work on it begins.", "VALIDATION",
+CODEBASE_REVIEW_REPORT = _in_envelope(MessageType(
+    "CODEBASE_REVIEW_REPORT", "The state of a codebase before work on it begins.", ANY, ANY, "VALIDATION",
     fields(
         {"reviewType": one_of("INITIAL_ASSESSMENT", "PRE_IMPLEMENTATION"),
          "findings": Group(
@@ -289,19 +270,19 @@ CODEBASE_REVIEW_REPORT = _type(
          "codeQuality": {"technicalDebt": [], "patterns": ["ports"], "dependencies": []},
      },
      "blockers": [], "readyForImplementation": True},
-    action=action(
+    semantics=action(
         "survey", "task=taskId ready=readyForImplementation advice=findings.architecture.recommendations blockers",
         ABOUT,
     ),
-)  # fmt: skip
+))  # fmt: skip
 
-MESSAGE_ERROR = _type(
-    "MESSAGE_ERROR", "The answer to a message that was refused.", "ERROR",
+MESSAGE_ERROR = _in_envelope(MessageType(
+    "MESSAGE_ERROR", "The answer to a message that was refused.", ANY, ANY, "ERROR",
     fields({"originalMessageId": TEXT, "errorType": one_of("INVALID_FORMAT", "UNKNOWN_TYPE", "MISSING_FIELD"),
             "details": TEXT}),
     {"originalMessageId": "msg-1", "errorType": "MISSING_FIELD", "details": "$.payload.taskId is missing"},
-    action=action("unread", "original=originalMessageId error=errorType details", ABOUT),
-)  # fmt: skip
+    semantics=action("unread", "original=originalMessageId error=errorType details", ABOUT),
+))  # fmt: skip
 
 # The page names agents, not roles: `roles` are the agents that it names.
 BUILD_FLOW = Dialect(

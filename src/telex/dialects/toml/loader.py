@@ -70,7 +70,7 @@ def read_roles(value: TomlValue) -> tuple[str, ...]:
     roles: list[str] = []
     for item in value.items(LIST_MAX):
         if item.value == "*":
-            item.flaw("'*' is every role: it stands alone, in senders or receivers")
+            item.flaw("'*' means every role: use it alone, in senders or receivers")
         elif role := item.word(_ROLE, "a role: a lower-case letter, then letters, digits, - and _"):
             if role in roles:
                 item.flaw(f"{role} is there twice")

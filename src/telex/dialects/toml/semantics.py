@@ -56,7 +56,7 @@ def with_semantics(value: TomlValue, own: Mapping[str, MessageType], dialect: Di
             means = sorted(item for item in semantics.means.items() if item[0] in INTENTS[intents[0]].terms)
             other = taken.setdefault((intents[0], *means), name)
             if other != name:
-                say = f"{other} stands for {intents[0]} already: keep one of them, or tell them apart by means"
+                say = f"{other} means {intents[0]} already: keep one of them, or tell them apart by means"
                 place.at("intent").flaw(say)
         types[name] = type_._replace(semantics=semantics)
     return types
@@ -337,7 +337,7 @@ class _SemanticsReader:
         silent = [word for word in term.words if word not in values]
         if silent and (is_decisive or not values):
             example = f"values = {{ {name} = {{ {silent[0]} = … }} }}"
-            place.flaw(f"say which value of {name} stands for {', '.join(silent)}: {example}")
+            place.flaw(f"say which value of {name} means {', '.join(silent)}: {example}")
         if _has_opposites(term, values):
             good, bad = term.apart
             for value in values[bad]:
@@ -345,11 +345,11 @@ class _SemanticsReader:
                     place.flaw(f"{shown(value)} cannot stand for {good} and for {bad}: one would look like the other")
         if silent:
             effect = "what says so reaches your readers as markdown" if field.required else "your readers do not get it"
-            place.remark(f"no value of {name} stands for {', '.join(silent)}: {effect}")
+            place.remark(f"no value of {name} means {', '.join(silent)}: {effect}")
         used = {value for words in values.values() for value in words}
         if unused := [shown(value) for value in choices_of(field.kind) or () if value not in used]:
             effect = "what says so reaches others as markdown" if is_decisive else "it is lost on the way to others"
-            place.remark(f"{', '.join(unused)} of {name} stands for none of {', '.join(term.words)}: {effect}")
+            place.remark(f"{', '.join(unused)} of {name} means none of {', '.join(term.words)}: {effect}")
 
 
 def _read_words(place: TomlValue, words: tuple[str, ...], choices: tuple[Any, ...]) -> Words:

@@ -1,4 +1,5 @@
-"""Caches of one writing process: ids that are not indexed yet, and counts of open deliveries per inbox.
+"""Caches of one writing process: ids that are not in the deduplication index yet, and counts of open deliveries per
+inbox.
 
 Ids are random, so inserting them one by one would rewrite an index page for nearly each of them. They are inserted in
 batches of some thousands, and each writer keeps the ids that are not in the index `recent` yet in memory.
@@ -106,7 +107,7 @@ class RecentIds:
 
     @property
     def is_long(self) -> bool:
-        """Would the next process that sends have to read many ids of this one?"""
+        """Whether the next process that sends would have to read many unindexed ids of this one."""
         return min(self._upto - self.indexed, self._written) > LEFT_MAX
 
     def _is_too_long(self, leaving: bool, last: int) -> bool:

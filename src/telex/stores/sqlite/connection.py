@@ -333,7 +333,7 @@ class SqliteConnection:
         return True
 
     def _is_time_to_look(self) -> bool:
-        """Check the free space now? It costs as much as a row, so not for every write."""
+        """Whether to check the free space now. It costs as much as a row, so not for every commit."""
         now = time.monotonic()
         if now - self._looked_at < BALLAST_SECONDS:
             return False

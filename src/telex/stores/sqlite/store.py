@@ -78,7 +78,7 @@ class SqliteStore:
         return answer
 
     def _run(self, jobs: Sequence[WriteJob]) -> list[Any]:
-        """Run these jobs in one transaction. What can be looked up without the lock is looked up before."""
+        """Run these jobs in one transaction. Lookups that need no lock are prefetched."""
         ids = {job.prefetch_id for job in jobs if job.prefetch_id is not None}
         ahead = self._recent_ids.prefetch(self._file, ids) if ids else None
         transactions: list[SqliteTransaction] = []  # a full disk may take two attempts
@@ -107,7 +107,7 @@ class SqliteStore:
             cache.committed(tx.position, last, len(tx.changed))
 
     def _forget(self) -> None:
-        """A transaction was rolled back: what was taken from it is wrong."""
+        """A transaction was rolled back: invalidate what the caches took from it."""
         self._quota, self._recent_ids = InboxQuota(), RecentIds()
         self._forget_caches()
 

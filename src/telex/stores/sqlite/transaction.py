@@ -103,7 +103,7 @@ class SqliteTransaction(SqliteReads):
     # --- jobs --------------------------------------------------------------------------------------------------------
 
     def run_all(self, jobs: Sequence[WriteJob], ids: set[str], ahead: PrefetchResult | None = None) -> list[Any]:
-        """Run the jobs, which look up these ids, and write what is left. The answers."""
+        """Run the jobs, which look up these ids, and flush what is left. The answers."""
         if ids:
             self.prefetch(ids, ahead)
         answers = [self.run(job) for job in jobs]
@@ -159,7 +159,7 @@ class SqliteTransaction(SqliteReads):
             rows.clear()
 
     def commit(self) -> None:
-        """Write what is left. Ids of messages that are never deduplicated are made findable here."""
+        """Flush what is left, and index the ids of messages that are never deduplicated."""
         self.flush()
         others = [(number_of(message.id), seq) for seq, message in self.stored if message.kind != "accepted"]
         put_in(self.file, others)

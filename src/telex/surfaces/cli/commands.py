@@ -67,7 +67,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "answer": CommandInfo("approvals", "Answer an escalation or a message with plain text."),
         "work": CommandInfo("work", "Start and run a pipeline of signals."),
         "stall": CommandInfo("task", "Show which agents wait for each other, and what to do."),
-        "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
+        "demo": CommandInfo("demo", "Run a demo with a team of eight agents."),
     },
     "The team": {
         "init": CommandInfo("init", "Install Telex in Claude Code, Codex, Gemini CLI and others."),

@@ -1,4 +1,5 @@
-"""`telex run`, `telex watch`, `telex wake` and `telex team up`: clients as agents, and news for those that wait."""
+"""`telex run`, `telex watch`, `telex wake` and `telex team up`: start clients as agents, follow an inbox, wake a
+session."""
 
 import os
 import shlex

@@ -160,7 +160,7 @@ def _send_one(bus: "SyncBus", path: str, task: SendCommand) -> int:
 
 
 def _send_batch(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
-    """Send each message by itself: a printed receipt holds whatever happens to the messages after it."""
+    """Send each message in a transaction of its own: a printed receipt stays valid if a later message fails."""
     enable_gc()
     is_refused, as_json, quiet = False, task.options.has("--json"), task.options.has("--quiet")
     for path in files:

@@ -81,7 +81,7 @@ def note(text: str, level: int = VERBOSE) -> None:
 
 
 def parse(args: list[str], table: tuple[Option, ...], help: str) -> ParsedOptions | None:
-    """Sort the words into options and operands; after `--` all are operands. None: `--help` was printed."""
+    """Parse the words into options and operands; after `--` all are operands. None: `--help` was printed."""
     known = {name: option for option in (*table, *DIAGNOSTIC_OPTIONS) for name in (option.name, option.short) if name}
     parsed = ParsedOptions({}, [])
     words = iter(args)

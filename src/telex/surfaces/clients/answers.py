@@ -1,4 +1,5 @@
-"""Answers of hooks in the form of each client: context for the model, a denied tool call, a turn that goes on."""
+"""Responses of hooks in the format of each client: context for the model, a denied tool call, a blocked end of a
+turn."""
 
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.clients.calls import HookCall
@@ -30,7 +31,7 @@ def tell(call: HookCall, text: str) -> HookAnswer:
 
 
 def deny(call: HookCall, text: str, mode: str = "deny") -> HookAnswer:
-    """A tool call is not made, or in the mode `ask` only if a person agrees, where the client can ask."""
+    """Deny a tool call; in the mode `ask` the client asks the person, if it can."""
     decision = "ask" if mode == "ask" and call.client.can_ask else "deny"
     if call.client.form == "gemini":
         return HookAnswer(out=dump({"decision": decision, "reason": text}))
@@ -41,7 +42,7 @@ def deny(call: HookCall, text: str, mode: str = "deny") -> HookAnswer:
 
 
 def block(call: HookCall, text: str) -> HookAnswer:
-    """The turn does not end; the text is its next prompt."""
+    """Block the end of the turn; the text is its next prompt."""
     decision = "deny" if call.client.form == "gemini" else "block"
     return HookAnswer(out=dump({"decision": decision, "reason": text}))
 

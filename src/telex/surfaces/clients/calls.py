@@ -1,4 +1,4 @@
-"""Calls of hooks: the payload of a client, in one form for all clients, and the paths that a tool call writes."""
+"""Parser of hook payloads: one form for all clients, and the paths that a tool call writes."""
 
 import os
 
@@ -32,7 +32,7 @@ class HookCall(NamedTuple):
 
 
 def read_call(client: str, event: str, payload: "Any", environ: "Mapping[str, str]") -> HookCall | None:
-    """The call in a payload; None: not a payload, or an event in which there is nothing to do."""
+    """Parse a payload; None: it is invalid, or no handler needs the event."""
     if client not in CLIENTS or not isinstance(payload, dict):
         return None
     caller = CLIENTS[_caller(client, payload, environ)]
@@ -115,7 +115,7 @@ def _folder(cwd: str) -> str:
 
 # --- written paths ----------------------------------------------------------------------------------------------------
 def written_paths(call: HookCall) -> list[str]:
-    """The paths that this tool call would write, absolute and normal. A shell may write others unseen."""
+    """The paths that this tool call would write, absolute and normalised. What a shell command writes is not known."""
     client, tool = call.client, call.tool
     if tool in client.writes:
         path = call.tool_input.get(client.writes[tool])

@@ -17,11 +17,11 @@ FINAL, MASKED = 0x80, 0x80
 
 
 class ControlSocketError(OSError):
-    """The other side broke the protocol, or answered with an error."""
+    """The peer violated the protocol, or its response is an error."""
 
 
 class ControlSocket:
-    """A connection with a deadline for everything that is done on it."""
+    """A connection with one timeout for the handshake and all requests."""
 
     def __init__(self, path: str, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
@@ -43,7 +43,7 @@ class ControlSocket:
         self._socket.close()
 
     def request(self, method: str, params: dict[str, Any]) -> Any:
-        """The result of a call. Notifications and requests of the other side are passed over."""
+        """Send a request; the result in its response. Notifications and requests of the peer are ignored."""
         self._requests += 1
         number = self._requests
         self._send(json.dumps({"id": number, "method": method, "params": params}).encode())
@@ -92,7 +92,7 @@ class ControlSocket:
         self._socket.sendall(head + mask + bytes(byte ^ mask[place % 4] for place, byte in enumerate(payload)))
 
     def _receive(self) -> Any:
-        """The next message, as JSON."""
+        """Read and parse the next message."""
         text = b""
         while True:
             is_final, kind, payload = self._frame()

@@ -243,7 +243,7 @@ def _answer(out: bytes, errors: bytes) -> str:
     specific = tree.get("hookSpecificOutput", tree)
     names = ("additionalContext", "permissionDecisionReason", "reason")
     told = next((tree.get(name) or specific.get(name) for name in names if tree.get(name) or specific.get(name)), "")
-    return f"tells: {told.splitlines()[0]}" if told else "nothing to tell"
+    return f"prints: {told.splitlines()[0]}" if told else "prints nothing"
 
 
 # --- trust ------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
-"""Hooks of clients: one event in, one answer out, in the client's own form.
+"""Handler of hook events: one event in, one response out, in the client's own format.
 
-Most events need nothing, so the cheap tests come first: whether there is something to guard, a store, and a change in
-it since the last look. The store is imported only after them.
+Most events need nothing, so the cheap checks come first: whether the tool call is guarded, whether there is a store,
+and whether it has changed since the last event. The store is imported only after them.
 """
 
 import os
 
-from telex.surfaces.clients import sessions, table
+from telex.surfaces.clients import processes, registration, sessions, table
 from telex.surfaces.clients.answers import (
     BLOCKED,
     FINDINGS_MAX,
@@ -19,7 +19,7 @@ from telex.surfaces.clients.answers import (
 )
 from telex.surfaces.clients.calls import HookCall, written_paths
 from telex.surfaces.clients.json_text import dump
-from telex.surfaces.clients.sessions import BUSY, IDLE, Origin, Session
+from telex.surfaces.clients.sessions import BUSY, IDLE, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class HookRun:
         now: float,
         *,
         is_dry: bool = False,
-        origin: Origin | None = None,
+        origin: registration.Origin | None = None,
     ) -> None:
         self.call, self.now, self.is_dry = call, now, is_dry
         self.notes: list[str] = []
@@ -98,7 +98,7 @@ class HookRun:
 
     # --- the session -------------------------------------------------------------------------------------------------
     def _bound(self) -> Session:
-        """The session of this call, which is bound by its first event."""
+        """The session of this call; its first event registers it."""
         call, session_id = self.call, self._session_id()
         session = sessions.load(self.folder, call.client.name, session_id)
         may_begin = session is None or session.state == sessions.ENDED
@@ -115,24 +115,24 @@ class HookRun:
 
     def _process(self) -> int:
         known = self._origin
-        return known.pid if known is not None else sessions.client_process(self.call.client.name, self._environ)
+        return known.pid if known is not None else processes.client_process(self.call.client.name, self._environ)
 
     def _bind(self, known: Session | None, session_id: str) -> Session:
         call = self.call
-        origin = self._origin or sessions.origin_of(call.client.name, self._environ, call.cwd)
+        origin = self._origin or registration.origin_of(call.client.name, self._environ, call.cwd)
         if self.is_dry:
             name = origin.wanted or f"{call.client.name}-1"
             return known or Session(call.client.name, session_id, name)
         sessions.prune(self.folder, self.now)
-        return sessions.bind(
+        return registration.bind(
             self.folder, call.client.name, session_id, now=self.now, origin=origin, is_member=self._is_member
         )
 
     def _bind_subagent(self, session: Session) -> Session:
         call = self.call
         if self.is_dry:
-            return session._replace(agent=f"{session.agent}/{call.agent_type}", told=0, parent=session.id)
-        return sessions.bind_subagent(self.folder, session, call.agent_id, call.agent_type, now=self.now)
+            return session._replace(agent=f"{session.agent}/{call.agent_type}", announced=0, parent=session.id)
+        return registration.bind_subagent(self.folder, session, call.agent_id, call.agent_type, now=self.now)
 
     def _is_member(self, name: str) -> bool:
         return self.mail.is_member(name)
@@ -151,12 +151,12 @@ class HookRun:
             sessions.update(self.folder, session.client, session.id, lambda current: current._replace(**changes))
 
     def _claim(self, session: Session, unread: "Unread") -> bool:
-        """Whether this process tells the session of these messages."""
-        return self.is_dry or sessions.claim_told(self.folder, session, unread.newest)
+        """Whether this process is the one that announces these messages to the session."""
+        return self.is_dry or sessions.claim_announcement(self.folder, session, unread.newest)
 
     # --- mail --------------------------------------------------------------------------------------------------------
     def _tell(self, state: str) -> HookAnswer:
-        """At the start and at a prompt: who the session is, and unread messages."""
+        """Context at the start and at a prompt: the name of the session, and its unread messages."""
         session = self.session
         assert session is not None
         lines = self._identity(session) if self.call.moment == table.START else []
@@ -176,13 +176,13 @@ class HookRun:
         return [f"Telex: this session is the agent {session.agent}: {taken}. TELEX_AGENT gives another name."]
 
     def _unread(self, session: Session, state: str) -> "Unread | None":
-        """Messages that the session was not told of. Its state and the stamp of the store are saved."""
+        """Unread messages that were not announced to the session yet. Saves its state and the stamp of the store."""
         assert self.store is not None
         stamp = stamp_of(self.store)
-        unread = self.mail.unread(session.agent, session.told)
+        unread = self.mail.unread(session.agent, session.announced)
         renew_at = self._renewed_until(session)
         self._save(session, state=state, seen_at=self.now, stamp=stamp, renew_at=renew_at)
-        self.note(f"unread, not told yet: {unread.total}")
+        self.note(f"unread, not announced yet: {unread.total}")
         return unread if unread.total else None
 
     def _unread_lines(self, unread: "Unread", session: Session) -> list[str]:
@@ -227,7 +227,7 @@ class HookRun:
         return HookAnswer(BLOCKED, err=text) if call.moment == table.IDLE else block(call, text)
 
     def _wake(self) -> HookAnswer:
-        """Wait for mail, then end with exit code 2, which starts a turn of an idle session. The session may be bound
+        """Wait for mail, then exit with code 2, which starts a turn of an idle session. The session may be registered
         later: a client starts all hooks of an event at once."""
         import time
 
@@ -253,7 +253,7 @@ class HookRun:
             return NOTHING
         if not os.path.isdir(self.folder):
             return NOTHING
-        for session in sessions.end(self.folder, call.client.name, self._session_id(), self.now):
+        for session in registration.end(self.folder, call.client.name, self._session_id(), self.now):
             if not sessions.sessions_of(self.folder, session.agent):
                 self.mail.give_back(session.agent, self.now)
         return NOTHING

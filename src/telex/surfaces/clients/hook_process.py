@@ -1,6 +1,7 @@
-"""Process of a hook: payload on stdin, answer on stdout, deadline and log.
+"""Process of a hook: payload on stdin, response on stdout, timeout and log.
 
-A failing hook must not stop a client: every failure ends in silence, exit code 0 and a line in `hook.log`.
+A failing hook must not stop a client: after any failure it prints nothing, exits with 0 and appends a line to
+`hook.log`.
 """
 
 import os
@@ -22,7 +23,8 @@ LOG, LOG_BYTES_MAX, LOG_LINE_CHARACTERS_MAX = "hook.log", 65_536, 400
 
 
 def run(client: str, event: str, *, is_process: bool) -> int:
-    """Run one hook: the payload on stdin, the answer on stdout. `is_process`: it ends with the exit code returned."""
+    """Run one hook: parse the payload on stdin, write the response to stdout. `is_process`: it ends with the exit code
+    returned."""
     watch = _Watchdog(client, event) if is_process and event != table.WAKE else None
     state = _HookState()
     try:
@@ -60,7 +62,7 @@ def _answer(client: str, event: str, state: _HookState, *, is_process: bool) -> 
 
 
 def read_payload() -> "Any":
-    """The JSON on stdin; None: it is none, or too long."""
+    """Parse the JSON on stdin; None: it is invalid or too long."""
     stream = getattr(sys.stdin, "buffer", None)
     return parse_payload(stream.read(PAYLOAD_BYTES_MAX + 1) if stream is not None else b"")
 
@@ -84,7 +86,7 @@ def _write(stream: "Any", text: str) -> None:
 
 
 class _Watchdog:
-    """Ends the process in silence when the deadline has passed, also while the store waits for a lock."""
+    """Ends the process without output after the timeout, also while the store waits for a lock."""
 
     log_folder: str | None = None
 

@@ -84,7 +84,7 @@ STEPS: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 class Places(NamedTuple):
-    """Folders of a person and a project."""
+    """Folders of the user and of the project."""
 
     home: str
     project: str
@@ -343,7 +343,7 @@ class Installation(NamedTuple):
         return Outcome(client, way, ran, (*edits, *merged), self._steps(client))
 
     def _undo(self, client: str, folder: str) -> None:
-        """Remove what an installer has done before it failed."""
+        """Roll back what an installer has done before it failed."""
         if shutil.which(client, path=self.places.environ.get("PATH")) is not None:
             for words in INSTALLERS[client].uninstall:
                 self._run_all((_command(client, words, folder),), False)

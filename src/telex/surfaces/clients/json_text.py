@@ -1,4 +1,4 @@
-"""JSON without the import of `json`, which costs a cold hook half of what it may cost.
+"""JSON encoder and parser without the import of `json`, which would take half of a cold hook's CPU budget.
 
 The scanner and the string encoder are those of `json`, written in C; elsewhere `json` itself is used.
 """
@@ -24,7 +24,7 @@ class _ScannerSettings:
 
 
 def parse(text: str) -> "Any":
-    """The value of a JSON text.
+    """Parse a JSON text.
 
     Raises:
         ValueError: it is no JSON, or nested too deep.

@@ -35,8 +35,8 @@ class HeldLeases(NamedTuple):
 
 
 class Mail:
-    """Opens an existing store. `close` is for a process that lives on: one that ends at once leaves the log of SQLite
-    as it is, which other hooks compare."""
+    """Reader of an existing store. `close` is for a process that goes on: closing checkpoints the write-ahead log,
+    whose size and time other hooks compare."""
 
     def __init__(self, path: str) -> None:
         self._store = SqliteStore.open(path)
@@ -72,7 +72,7 @@ class Mail:
         return max((one.at for one in events if (one.kind, one.delivery) == ("leased", delivery.seq)), default=0.0)
 
     def give_back(self, agent: str, now: float) -> int:
-        """Return the leased messages of this agent to their inboxes. Their number."""
+        """Release the leases of this agent, so that the messages are delivered again. How many."""
         held = self.leases_of(agent).deliveries
         if held:
             run_sync(settle(self._store, [lifecycle.returned(one, now, "its session has ended") for one in held]))

@@ -78,7 +78,7 @@ def hooks(client: str, setup: Setup) -> dict[str, list[dict[str, Any]]]:
         if client == "codex" and moment == END:
             group["hooks"][0]["timeout"] = END_SECONDS
         if client == "claude" and moment == AFTER_TOOL:
-            group["hooks"][0]["async"] = True  # a turn does not wait for it; the model is told with its next request
+            group["hooks"][0]["async"] = True  # runs in the background; the model gets its output with the next request
         found[event] = [group]
     if client == "claude":
         for event in ("SessionStart", "Stop"):

@@ -48,7 +48,7 @@ class Client(NamedTuple):
     form: str  # of answers: claude, gemini or copilot
     session_variable: str = ""  # environment variable with the session id, for child processes
     pid_variable: str = ""  # environment variable with the client's process id
-    is_told_mid_turn: bool = True  # text of an after-tool hook reaches the model
+    sees_mid_turn: bool = True  # text of an after-tool hook reaches the model
     can_ask: bool = False  # a hook may leave the decision to the person
     wakes_itself: bool = False  # its plugin or daemon can start a turn; others need a socket or a tmux pane
 

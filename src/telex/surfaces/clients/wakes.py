@@ -1,7 +1,7 @@
-"""Delivery of wakes: the ways into a client's session, and the `Waker` that looks after the wakes of one session.
+"""Delivery of wakes: the ways into a client's session, and `Waker`, the polling loop of one session.
 
-A way starts a turn in an idle session. It fails with a `WakeError` within a few seconds. The bus decides whether a wake
-is delivered (`Bus.wake`); nothing here leases a message.
+A way sends a request that starts a turn in an idle session. It raises `WakeError` after a timeout of a few seconds. The
+bus decides whether a wake is delivered (`Bus.wake`); nothing here leases a message.
 """
 
 import math
@@ -17,6 +17,7 @@ from telex.model.message import StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.store import Query
 from telex.surfaces.clients import sessions
+from telex.surfaces.clients.processes import ANCESTORS_MAX
 from telex.surfaces.clients.sessions import Session
 from telex.surfaces.clients.table import CLIENTS
 
@@ -27,10 +28,10 @@ WAY_SECONDS = 5.0  # deadline of one delivery
 ANSWER_SECONDS = 0.3  # a socket that refuses a frame answers within this time
 KEYS_APART_SECONDS = 0.4  # clients take text and Enter that come together for a paste
 POLL_SECONDS = 0.5  # between two reads of the log; a follower of it would poll every 40 ms, in each session
-LOOK_SECONDS = 5.0  # between two looks: messages to a role are noticed by looking
-BUSY_SECONDS = 1.0  # between two looks at a busy session for which a wake is due
+UPDATE_SECONDS = 5.0  # between two updates of the wake: messages to a role are found only then
+BUSY_SECONDS = 1.0  # the same for a busy session with a due wake
 SETTLE_SECONDS = 0.2  # a reader that waits takes a new message first: no wake becomes due
-RETRY_SECONDS = 10.0  # after an error of the store or hub
+RETRY_SECONDS = 10.0  # backoff after an error of the store or hub
 STALE_SECONDS = 300.0  # a busy session without an event for so long may have no hooks
 PANE_FACTS = "#{pane_pid} #{pane_dead} #{pane_in_mode} #{pane_current_command}"
 CODEX_THREAD = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{15,63}\Z")
@@ -38,7 +39,7 @@ NEWS = ("accepted", "request-repeated", "retried", "returned", "lease-expired", 
 
 
 class WakeError(Exception):
-    """A way failed; the text says why."""
+    """A way failed; the text is the reason."""
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -48,7 +49,8 @@ class WakeText(NamedTuple):
 
 
 def wake_text(agent: str, unread: int, messages: Sequence[StoredMessage]) -> WakeText:
-    """Stands alone: a turn that a wake begins may have neither the instructions of `telex mcp` nor its tools."""
+    """The prompt of a wake. It explains itself: the turn may have neither the instructions of `telex mcp` nor its
+    tools."""
     from telex.model.text import shown
     from telex.surfaces.clients.mail import LISTED_MAX, Unread, unread_lines
 
@@ -89,7 +91,7 @@ def claude_socket(session: Session, text: WakeText) -> None:
 
 
 def _refuse_error(line: Any) -> None:
-    """Claude answers nothing to an accepted frame."""
+    """Claude sends no response to an accepted frame."""
     from telex.surfaces.clients.json_text import parse
 
     line.settimeout(ANSWER_SECONDS)
@@ -107,7 +109,7 @@ def codex_control_path() -> str:
 
 
 def codex_control_socket(session: Session, text: WakeText) -> None:
-    """The daemon behind Codex's terminal: `turn/start` begins a turn in the visible session. The interface is
+    """The daemon behind Codex's terminal: the request `turn/start` begins a turn in the visible session. The API is
     experimental."""
     content = [{"type": "text", "text": "\n".join(text.lines)}]
     _ask_codex("turn/start", {"threadId": session.id, "input": content})
@@ -149,7 +151,7 @@ def codex_queue(session: Session, text: WakeText) -> None:
 
 
 def tmux_keys(session: Session, text: WakeText) -> None:
-    """Type a line into the pane of the session, if its client is still what runs there."""
+    """Type a line into the pane of the session, if its client still runs there."""
     pane = session.pane or ""
     if pane[:1] != "%" or not pane[1:].isdecimal():
         raise WakeError(f"no tmux pane is called {pane[:20]!r}")
@@ -169,7 +171,7 @@ def tmux_keys(session: Session, text: WakeText) -> None:
 
 def _is_inside(pid: int, ancestor: int) -> bool:
     """Is the process `ancestor`, or was it started by it?"""
-    for _ in range(sessions.ANCESTORS_MAX):
+    for _ in range(ANCESTORS_MAX):
         if pid in (0, 1, ancestor):
             break
         pid = _parent(pid)
@@ -227,7 +229,7 @@ WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, CODEX_QUEUE, TMUX_KEYS)  # the best first
 
 # --- waker ------------------------------------------------------------------------------------------------------------
 class Runtime(NamedTuple):
-    """How a waker waits, and makes a call that takes seconds."""
+    """How a waker sleeps and makes blocking calls: directly, or in threads beside an event loop."""
 
     call: Callable[..., Awaitable[Any]]
     sleep: Callable[[float], Awaitable[None]]
@@ -259,7 +261,7 @@ class WakeResult(NamedTuple):
 
 
 class Waker:
-    """Looks after the wakes of one session: waits for messages, and delivers a due wake when the session is idle."""
+    """Polling loop of one session: waits for unread messages, and delivers a due wake when the session is idle."""
 
     def __init__(
         self,
@@ -279,50 +281,50 @@ class Waker:
         self.is_stopped = False
 
     async def run(self, *, once: bool = False, seconds: float = math.inf) -> None:
-        """Until the session ends, the time is over, `is_stopped` is set or the task is cancelled; `once`: until a wake
-        is delivered."""
+        """Run until the session ends, the timeout has passed, `is_stopped` is set or the task is cancelled; `once`:
+        until a wake is delivered."""
         after, ends_at = None, self._now() + seconds
         while not self.is_stopped and self._now() < ends_at:
             try:
                 after = await self._last_event() if after is None else after
-                result, pause = await self.look()
+                result, pause = await self.update()
                 if pause is None or (once and result is not None and result.way is not None):
                     return
                 after = await self._wait(after, min(pause, max(ends_at - self._now(), 0.0)))
             except (TelexError, OSError):
                 await self._runtime.sleep(RETRY_SECONDS)
 
-    async def look(self) -> tuple[WakeResult | None, float | None]:
-        """Bring the wake up to date and deliver it if it may be now. Seconds until the next look; None: the session
-        has ended."""
+    async def update(self) -> tuple[WakeResult | None, float | None]:
+        """Update the state of the wake, and deliver it if that is allowed now. Seconds until the next update; None: the
+        session has ended."""
         session = self._load()
         if session is None:
             return None, None
-        wake = await self._wake(session.agent, told=session.told)
+        wake = await self._wake(session.agent, announced=session.announced)
         if wake.stage != "due":
-            return WakeResult(wake), LOOK_SECONDS
+            return WakeResult(wake), UPDATE_SECONDS
         ways = await self._usable(session)
         if not ways:
             return WakeResult(wake), BUSY_SECONDS
         # The bus decides by its own clock, which differs from this one after the system's clock was set back.
         result = await self.deliver(session, ways)
-        left = LOOK_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
+        left = UPDATE_SECONDS if wake.deliver_at is None else wake.deliver_at - self._now()
         is_early = result.way is None and not result.failures and left > 0
-        return result, min(left, LOOK_SECONDS) if is_early else BUSY_SECONDS
+        return result, min(left, UPDATE_SECONDS) if is_early else BUSY_SECONDS
 
     async def _wake(self, agent: str, **step: Any) -> "Wake":
         session = f"{self._session.client}:{self._session.id}"
         return await self._bus.wake(agent, by=self._by, session=session, **step)
 
     async def wake_now(self, *, force: bool = False) -> WakeResult:
-        """Deliver a wake at the wish of a person. `force`: also while the session is busy, during quiet hours, and for
-        messages that it was told of."""
+        """Deliver a wake at the request of a person. `force`: also while the session is busy, during quiet hours, and
+        for messages that were announced to it."""
         session = self._load() or self._session
-        told = 0 if force else session.told
+        announced = 0 if force else session.announced
         ways = await self._usable(session, may_be_busy=force)
         if ways:
             return await self.deliver(session, ways, force=force)
-        wake = await self._wake(session.agent, told=told, force=force)
+        wake = await self._wake(session.agent, announced=announced, force=force)
         is_busy = any(way.fits(session) for way in self._ways)
         return WakeResult(wake, waits="its session is busy" if is_busy else "its session has no way to be woken")
 
@@ -332,38 +334,40 @@ class Waker:
         agent, wake = session.agent, None
         for way in ways:
             is_forced = force or bool(failures)  # the next way need not wait for the retry of the one before
-            wake = await self._wake(agent, told=session.told, way=way.name, force=is_forced)
+            wake = await self._wake(agent, announced=session.announced, way=way.name, force=is_forced)
             if not wake.claimed:
                 return WakeResult(wake, None, tuple(failures))
             failure = await self._attempt(way, session, wake, force=force)
             if failure is None:
                 return WakeResult(wake, way.name, tuple(failures))
             failures.append(failure)
-            told = 0 if force else self._told(session)
-            wake = await self._wake(agent, told=told, way=way.name, failed=failure)
-            if wake.stage != "due":  # the session was told meanwhile
+            announced = 0 if force else self._announced(session)
+            wake = await self._wake(agent, announced=announced, way=way.name, failed=failure)
+            if wake.stage != "due":  # its messages were announced meanwhile
                 break
         if wake is None:
-            wake = await self._wake(agent, told=0 if force else session.told)
+            wake = await self._wake(agent, announced=0 if force else session.announced)
         return WakeResult(wake, None, tuple(failures))
 
     async def _attempt(self, way: Way, session: Session, wake: "Wake", *, force: bool) -> str | None:
-        """The reason why it failed, or None. The mark of what the session was told is advanced before, so that no hook
-        tells it of the same messages at the same time."""
-        if not sessions.claim_told(self._folder, session, wake.newest) and not force:
-            return "the session was told meanwhile"
+        """Deliver in this way; the reason why it failed, or None. The messages are marked as announced before, so that
+        no hook announces them at the same time."""
+        if not sessions.claim_announcement(self._folder, session, wake.newest) and not force:
+            return "its messages were announced meanwhile"
         try:
-            text = await self._text(session.agent, wake, told=0 if force else session.told)
+            text = await self._text(session.agent, wake, announced=0 if force else session.announced)
             await self._runtime.call(way.deliver, session, text)
         except (WakeError, TelexError, OSError) as error:
-            self._restore_told(session, wake.newest)
+            self._restore_announced(session, wake.newest)
             return str(error) or type(error).__name__
         return None
 
-    async def _text(self, agent: str, wake: "Wake", *, told: int) -> WakeText:
+    async def _text(self, agent: str, wake: "Wake", *, announced: int) -> WakeText:
         waiting = await self._bus.inbox(agent, limit=100)
         messages = [message for delivery, message in waiting if delivery.state == "stored"]
-        return wake_text(agent, wake.unread, [message for message in messages if told < message.seq <= wake.newest])
+        return wake_text(
+            agent, wake.unread, [message for message in messages if announced < message.seq <= wake.newest]
+        )
 
     async def _usable(self, session: Session, *, may_be_busy: bool = False) -> list[Way]:
         """The ways into the session as it is now."""
@@ -386,13 +390,13 @@ class Waker:
         self._session = session  # it may have got another name
         return session
 
-    def _told(self, session: Session) -> int:
+    def _announced(self, session: Session) -> int:
         current = sessions.load(self._folder, session.client, session.id)
-        return session.told if current is None else current.told
+        return session.announced if current is None else current.announced
 
-    def _restore_told(self, session: Session, newest: int) -> None:
+    def _restore_announced(self, session: Session, newest: int) -> None:
         def restore(current: Session) -> Session:
-            return current._replace(told=session.told) if current.told == newest else current
+            return current._replace(announced=session.announced) if current.announced == newest else current
 
         sessions.update(self._folder, session.client, session.id, restore)
 
@@ -403,7 +407,7 @@ class Waker:
         return 0
 
     async def _wait(self, after: int, seconds: float) -> int:
-        """Wait for an event that may bring a message, for so long. The number of the last event seen."""
+        """Poll the log for an event that may bring a message, until the timeout. The number of the last event read."""
         query, ends_at = Query(after=after, kinds=NEWS, agent=self._session.agent), self._now() + seconds
         while True:
             async with aclosing(self._bus.events(query)) as events:
@@ -417,7 +421,7 @@ class Waker:
 
 
 def wait_for_wake(store: str, folder: str, session: Session, seconds: float) -> str:
-    """Wait for the wake of a session, for a hook whose text starts a turn. The text; empty: none came in time."""
+    """Wait for the wake of a session, for a hook whose text starts a turn. The text; empty: timeout."""
     from telex.bus import run_sync
     from telex.connection import connect
 

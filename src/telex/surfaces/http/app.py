@@ -263,7 +263,7 @@ async def _on_bug(_: Request, error: Exception) -> Response:
 
 @asgi.http_middleware
 async def error_middleware(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    """Log an internal error; the response says nothing about it, because a traceback may quote messages of others."""
+    """Log an internal error. The response has no details, because a traceback may quote messages of other agents."""
     sender = ResponseSender(send)
     try:
         await app(scope, receive, sender)
@@ -286,8 +286,8 @@ async def trace_middleware(app: App, scope: Scope, receive: Receive, send: Send)
 
 
 def replica_middleware(app: App, replica: Replica) -> App:
-    """Answer from a copy that has everything the client has seen, and report the position of the copy: a client that
-    changes its hub reads its own writes."""
+    """Delay a request until this copy has every entry that the client has seen, and put the position of the copy into
+    the response: a client that changes its hub reads its own writes."""
 
     async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
         wanted = _position(asgi.header(scope, POSITION))

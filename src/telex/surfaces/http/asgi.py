@@ -114,7 +114,7 @@ def method_not_allowed(methods: str) -> HttpResponse:
     return refusal._replace(headers=((b"allow", methods.encode()),))
 
 
-# --- refusals of the middlewares: constant, so that they repeat nothing of a request ---------------------------------
+# --- refusals of the middlewares: constant responses, which repeat nothing of a request -----------------------------
 
 REFUSALS: list[HttpResponse] = []
 _CLOSE = (b"connection", b"close")  # the rest of the request is not read

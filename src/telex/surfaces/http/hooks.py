@@ -17,8 +17,9 @@ from telex.surfaces.clients.answers import BLOCKED, block
 from telex.surfaces.clients.calls import read_call
 from telex.surfaces.clients.hook import HookRun, find_store, is_guarded
 from telex.surfaces.clients.hook_process import DEADLINE_SECONDS, PAYLOAD_BYTES_MAX, parse_payload
+from telex.surfaces.clients.registration import Origin
 from telex.surfaces.clients.sessions import AGENT as AGENT_VARIABLE
-from telex.surfaces.clients.sessions import Origin, folder_of, load
+from telex.surfaces.clients.sessions import folder_of, load
 from telex.surfaces.clients.table import BEFORE_TOOL, WAKE
 from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import HttpResponse

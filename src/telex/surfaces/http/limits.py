@@ -43,7 +43,7 @@ class RequestLimits:
         return asgi.http_middleware(self._handle)(app)
 
     def end(self) -> None:
-        """Answer all waiting requests and end all streams, because the hub stops."""
+        """Send a response to every waiting request and end all streams, because the hub stops."""
         self._is_closing = True
         for task in list(self._open):
             task.cancel()

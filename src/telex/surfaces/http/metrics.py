@@ -88,7 +88,7 @@ class Metrics:
     async def follow(self, bus: Bus) -> None:
         """Count events from now on. Polling costs less than a stream, and `text` counts the latest events itself."""
         while True:
-            with suppress(StoreError):  # counted once the store is available again
+            with suppress(StoreError):  # retried: counted once the store is available again
                 await self._catch_up(bus)
             await asyncio.sleep(POLL_SECONDS)
 

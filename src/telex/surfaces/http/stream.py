@@ -189,7 +189,7 @@ class Chunk(NamedTuple):
 
 
 class Listener:
-    """Queue of one viewer."""
+    """Bounded queue of one viewer."""
 
     def __init__(self, behind_bytes_max: int) -> None:
         self._chunks: deque[Chunk] = deque()
@@ -198,7 +198,7 @@ class Listener:
         self._is_closed = False
 
     def give(self, chunk: Chunk) -> bool:
-        """Add a chunk. False: the viewer is too far behind; its queue is closed."""
+        """Add a chunk to the queue. False: the queue was full, and is closed."""
         if self._chunks and self._behind + len(chunk.text) > self._behind_max:
             self._chunks.clear()
             self._is_closed = True

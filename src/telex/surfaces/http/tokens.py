@@ -1,7 +1,7 @@
 """Access tokens and the file that stores them.
 
 A token is `telex_<id>_<secret>`. The id is public: lists and logs contain it. The secret is 256 random bits, shown
-once; the file has its SHA-256. A slow hash would protect a guessable secret, which this is not, and would cost time on
+once; the file has its SHA-256. A slow hash protects guessable secrets; this one is random, and its hash is computed for
 each request.
 """
 

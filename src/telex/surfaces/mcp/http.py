@@ -1,6 +1,6 @@
 """MCP endpoint of the hub, for all agents over HTTP.
 
-Requests are stateless, in the older protocol too, so a restarted hub has no sessions to lose. The authentication
+Each request is stateless, in the older protocol too, so a restart of the hub loses no sessions. The authentication
 middleware identifies the caller. A caller that may name itself does so in the address, `/mcp?as=dev`, where its coding
 tool is configured, and never in an argument.
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from telex.errors import NotAMember, TelexError
 from telex.model.named_tuple import NamedTuple
-from telex.surfaces.clients import sessions
+from telex.surfaces.clients import registration, sessions
 from telex.surfaces.clients.sessions import Session
 from telex.surfaces.clients.table import CLIENTS
 from telex.surfaces.mcp.tools import instructions
@@ -119,10 +119,12 @@ class AgentSession:
     def _bind(self, session_id: str | None) -> Session:
         from time import time
 
-        now, origin = time(), sessions.origin_of(self._client, os.environ, os.getcwd())
+        now, origin = time(), registration.origin_of(self._client, os.environ, os.getcwd())
         origin = origin._replace(wanted=self._wanted, role=self._role or origin.role)
         session_id = session_id or self._session_id(origin)
-        bound = sessions.bind(self.folder, self._client, session_id, now=now, origin=origin, is_member=self._is_member)
+        bound = registration.bind(
+            self.folder, self._client, session_id, now=now, origin=origin, is_member=self._is_member
+        )
 
         def served(session: Session) -> Session:
             # Without hooks its state is not known. Claude's socket takes a wake at any time.
@@ -131,7 +133,7 @@ class AgentSession:
 
         return sessions.update(self.folder, bound.client, bound.id, served) or bound
 
-    def _session_id(self, origin: sessions.Origin) -> str:
+    def _session_id(self, origin: registration.Origin) -> str:
         """The id of the session that this process belongs to; a provisional one where it is not known."""
         wanted, pid = _normal(self._wanted), origin.pid or os.getpid()
         own = [session for session in sessions.live_of_process(self.folder, pid) if session.client == self._client]
@@ -168,7 +170,7 @@ class AgentSession:
             return
         try:
             if sessions.is_provisional(session) or session.client == "codex":
-                sessions.end(self.folder, session.client, session.id, time())
+                registration.end(self.folder, session.client, session.id, time())
             else:
                 sessions.update(self.folder, session.client, session.id, _without_server)
         except OSError:

@@ -95,7 +95,8 @@ class StdioConnection:
         self.wire = Wire()
 
     def handshake(self) -> list[bytes] | None:
-        """Answer what needs no bus. The lines from the first other one on, or none after a silence; None: the end."""
+        """Answer requests that need no bus. The lines from the first other request on, or none after a timeout; None:
+        the end."""
         has_answered = False
         while not (has_answered and self.wire.is_silent(SILENCE_SECONDS)):
             lines = self.wire.read()

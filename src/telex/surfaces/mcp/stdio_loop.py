@@ -73,7 +73,7 @@ class StdioLoop:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _read(self, lines: list[bytes] | None, call: Callable[..., object]) -> None:
-        """In a thread: no event loop can wait for every kind of stdin."""
+        """Read in a thread: an event loop cannot poll every kind of stdin."""
         while lines is not None:
             for line in lines:
                 call(self._receive, line)

@@ -1,4 +1,4 @@
-"""MCP on stdin and stdout without I/O: a line comes in, and an answer, a call or a cancellation comes out.
+"""Protocol of MCP on stdin and stdout, without I/O: parses a line into a response, a call or a cancellation.
 
 Every version from 2024-11-05 to 2026-07-28. The older ones begin with the handshake `initialize`; since 2026-07-28 each
 request names its version in `_meta`. A client may use both until its first tool call: one whose `server/discover` timed
@@ -36,7 +36,7 @@ ROOTS_ID = "telex-roots"
 
 
 class RequestError(Exception):
-    """A request that is answered with a JSON-RPC error."""
+    """A request whose response is a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ class StdioProtocol:
         self._client = ""  # its name
 
     def receive(self, line: bytes) -> str | Call | Cancellation | Roots | None:
-        """A string is the answer. A line that is no message of the protocol is ignored."""
+        """Handle a line. A string is the response. A line that is no message of the protocol is ignored."""
         message = _parsed(line)
         if message is None:
             return None

@@ -76,7 +76,7 @@ class ProjectFiles:
 
 
 class HeldLease:
-    """A lease that a task renews."""
+    """A lease that a background task renews."""
 
     def __init__(self, bus: Bus, agent: str, lease: LeasedMessage) -> None:
         self.bus, self.agent, self.token, self.message_id = bus, agent, lease.token, lease.message.id
@@ -111,7 +111,7 @@ class LeaseRenewal:
         return 2 * limits.lease_seconds
 
     def hold(self, bus: Bus, agent: str, leases: Sequence[LeasedMessage], limits: Limits) -> float:
-        """Renew these. The number of seconds beyond their end."""
+        """Renew these leases from now on, like a heartbeat. For how many seconds beyond their end."""
         for lease in leases:
             held = self._held[lease.token] = HeldLease(bus, agent, lease)
             held.task = asyncio.create_task(self._hold(held, limits))
