@@ -178,7 +178,7 @@ class Timeline extends LitElement {
   }
 
   #visibleRows(margin = 0) {
-const [top, height] = [this.#top, this.viewHeight || HEIGHT_MAX];
+    const [top, height] = [this.#top, this.viewHeight || HEIGHT_MAX];
     return rowsBetween(this.#plan.rows, top - margin, top + height + margin);
   }
 
