@@ -91,9 +91,10 @@ class Connection:
 
 
 def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_loop: bool) -> "LocalBus":
-    store = open_store(where, settings, grouped=on_loop)
+    path = store_path(where, settings)
+    store = open_store(path, settings, grouped=on_loop)
     clock.begin_after(run_sync(store.read(latest_at)))
-    return _local_bus(store, clock, store_path(where, settings), settings, on_loop=on_loop)
+    return _local_bus(store, clock, path, settings, on_loop=on_loop)
 
 
 def _local_bus(store: Store, clock: StoreClock, path: str, settings: Settings, *, on_loop: bool) -> "LocalBus":
@@ -149,7 +150,7 @@ def gate(where: str | None, settings: Settings, *, close: bool = True) -> "Itera
     from telex.bus.context import TeamState, default_roles
     from telex.bus.guard import WriteGuard
 
-    clock, store = SteadyClock(), open_store(where, settings)
+    clock, store = SteadyClock(), open_store(store_path(where, settings), settings)
     dialects = {dialect.name: dialect for dialect in settings.dialects()}
     used = (settings.forced,) if settings.forced else tuple(dialects.values())
     team = TeamState(
@@ -166,8 +167,7 @@ def gate(where: str | None, settings: Settings, *, close: bool = True) -> "Itera
             run_sync(store.close())
 
 
-def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:
-    path = store_path(where, settings)
+def open_store(path: str, settings: Settings, *, grouped: bool = False) -> Store:
     if path == MEMORY:
         from telex.stores.memory import MemoryStore
 

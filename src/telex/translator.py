@@ -50,10 +50,10 @@ def translate(
     choice = choice_of(choice) if isinstance(choice, str) else choice
     known = (*((to,) if isinstance(to, Dialect) else ()), *policy.dialects, PLAIN)
     reader = by_name(choice.name, known) or PLAIN
-    return told(check(message, policy, as_role=as_role), reader, choice.spellings, as_role)
+    return translate_checked(check(message, policy, as_role=as_role), reader, choice.spellings, as_role)
 
 
-def told(
+def translate_checked(
     checked: CheckResult, to: Dialect, spellings: tuple[str, ...] = (), as_role: str | None = None
 ) -> TranslatedMessage:
     """The same for a checked message. `spellings` are fields that the reader wants under their later names."""

@@ -11,7 +11,7 @@ from telex.config import Settings
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.generate.codes import example_text
 from telex.protocol import made, plain
-from telex.protocol.verbs import VERBS, answer_kind, told
+from telex.protocol.verbs import VERBS, answer_kind, as_response
 from tests.bus.bus_team import speech_of
 from tests.http.http_kit import QUIET, Asking, Door, hub_test, opened, played, soon, watch
 from tests.proofs import proves
@@ -47,7 +47,7 @@ async def test_whoever_looks_sees_what_the_bus_shows(door: Door, name: str) -> N
             query[key] = str(value).lower() if isinstance(value, bool) else str(value)
     answer = (await door.client.get(path, params=query)).json()
     tree = answer["answer"] if set(answer) == {"answer"} else answer
-    assert settled_moments(tree) == settled_moments(plain(told(name, wanted)))
+    assert settled_moments(tree) == settled_moments(plain(as_response(name, wanted)))
     assert plain(made(answer_kind(name), tree)) == tree
 
 

@@ -160,7 +160,7 @@ async def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(mo
         assert "and 14 more" in told.text
         assert await happened(bus, "read") == 6
         none = await tool_calls.inbox(as_lead(bus), {"ids": tuple(f"no-{number}" for number in range(1_000))})
-        assert none.tree["left_out"] == 1_000 - tool_calls.LOOKED_AT_MAX
+        assert none.tree["left_out"] == 1_000 - tool_calls.LISTED_MAX
 
 
 @proves("http/rendering/room")

@@ -124,7 +124,7 @@ _RESULTS: dict[str, Any] = {
 }
 _RECORDS = (EventRecord, WaitingMessage, InboxMessage)
 RENDERED = "rendering"  # key of the rendering beside the fields of a message
-LOOKED_AT = frozenset({"read"})  # verbs whose result is a message with that key
+WITH_RENDERING = frozenset({"read"})  # verbs whose result is a message with that key
 
 
 @cache
@@ -147,7 +147,7 @@ def answer_kind(name: str) -> Any:
     return _RESULTS.get(name) or type_hints(getattr(Bus, name))["return"]
 
 
-def told(name: str, answer: Any) -> Any:
+def as_response(name: str, answer: Any) -> Any:
     """The result in the schema of the response: with named fields in place of tuples."""
     kind = answer_kind(name)
     if get_origin(kind) is list and (record := get_args(kind)[0]) in _RECORDS:

@@ -28,8 +28,8 @@ class FrontMatter(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-_LINES_LOOKED_AT = 5  # comments or stray lines before the first field
-_CHARACTERS_LOOKED_AT = 2000  # bounds the cost at many positions of a long text
+_LINES_SEARCHED = 5  # comments or stray lines before the first field
+_CHARACTERS_SEARCHED = 2000  # bounds the cost at many positions of a long text
 
 
 def looks_like_front_matter(text: str) -> bool:
@@ -37,11 +37,11 @@ def looks_like_front_matter(text: str) -> bool:
 
     A rule has a blank line after it, so a field after a blank line counts only if a closing line follows.
     """
-    first, *following = text[:_CHARACTERS_LOOKED_AT].split("\n", _LINES_LOOKED_AT + 1)
+    first, *following = text[:_CHARACTERS_SEARCHED].split("\n", _LINES_SEARCHED + 1)
     if not _is_fence(first):
         return False
     set_off = False
-    for line in following[:_LINES_LOOKED_AT]:
+    for line in following[:_LINES_SEARCHED]:
         if _is_fence(line):
             return False
         key, colon, value = line.strip(" \t{").partition(":")

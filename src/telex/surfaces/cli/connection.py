@@ -222,10 +222,10 @@ def preferred(dialects: "Sequence[Dialect]", settings: "Settings") -> "list[Dial
 
 def dialect_from(value: str, unknown: int = USAGE, among: "tuple[Dialect, ...] | None" = None) -> "Dialect":
     """The dialect of that name, `among` those of the team, or of that file. `unknown`: exit code if there is none."""
-    return looked_at(value, unknown, among)[0]
+    return dialect_and_warnings(value, unknown, among)[0]
 
 
-def looked_at(
+def dialect_and_warnings(
     value: str, unknown: int = USAGE, among: "tuple[Dialect, ...] | None" = None
 ) -> "tuple[Dialect, list[str]]":
     """The dialect, and the warnings about its file, one per line."""

@@ -11,7 +11,7 @@ from telex.dialects.registry import BUILT_IN, OTHER_VERSIONS, PLAIN
 from telex.dialects.schema import ANY, Dialect, HardRule, MessageType
 from telex.dialects.write import write_json
 from telex.generate.type_view import participants
-from telex.surfaces.cli.connection import dialect_from, looked_at, preferred, settings_here, team_dialects
+from telex.surfaces.cli.connection import dialect_and_warnings, dialect_from, preferred, settings_here, team_dialects
 from telex.surfaces.cli.options import (
     COMPLETERS,
     Completer,
@@ -40,7 +40,7 @@ from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
 def dialects_command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
     """List the dialects, or one dialect's types with their senders and recipients."""
     known = team_dialects()
-    dialect, remarks = looked_at(name, NOT_FOUND, known) if name is not None else (None, [])
+    dialect, remarks = dialect_and_warnings(name, NOT_FOUND, known) if name is not None else (None, [])
     listed = (*known, *(version for version in OTHER_VERSIONS if version not in known), PLAIN)
     if is_matrix and page:
         raise CommandError("give --matrix or --page, not both")

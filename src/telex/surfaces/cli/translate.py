@@ -40,7 +40,7 @@ from telex.surfaces.cli.output import (
 )
 from telex.surfaces.cli.render import Progress, Row, table_lines, write_bytes
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
-from telex.translator import TranslatedMessage, told
+from telex.translator import TranslatedMessage, translate_checked
 from telex.validation.check import CheckResult, check
 
 READER = "Dialect of the reader: a name, name@version, or plain for markdown."
@@ -71,7 +71,7 @@ def translate_command(
     """
     to = reader_from(reader)
     checked = _read(file, role, dialect, team_dialect)
-    translated = told(checked, to.dialect, to.spellings, role)
+    translated = translate_checked(checked, to.dialect, to.spellings, role)
     if not translated.valid:
         return _refuse(checked, as_json)
     if translated.why_not is not None:

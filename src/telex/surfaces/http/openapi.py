@@ -11,7 +11,17 @@ from telex.model.finding import Finding
 from telex.model.message import Rendering
 from telex.ports.bus import Receipt
 from telex.protocol.codec import BASE64, DERIVED, HEX_FIELDS, is_value, optional, type_hints
-from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
+from telex.protocol.verbs import (
+    RENDERED,
+    VERBS,
+    WITH_RENDERING,
+    Argument,
+    Verb,
+    answer_kind,
+    arguments,
+    is_wrapped,
+    summary,
+)
 from telex.surfaces.http.asgi import EVENT_STREAM, JSON, PROBLEM, STATUSES
 from telex.surfaces.http.replica import ReplicaHealth
 from telex.surfaces.http.verbs import BATCH_ARGUMENTS, CHECK_ARGUMENTS, SVG, CheckResponse
@@ -146,7 +156,7 @@ def _operation(verb: Verb, schemas: SchemaBuilder) -> Schema:
     if verb.body != "none":
         operation["requestBody"] = _MESSAGE_BODY if verb.body == "message" else _json_body(wanted, schemas, verb.acts)
     answer = schemas.of(answer_kind(verb.name))
-    if verb.name in LOOKED_AT:
+    if verb.name in WITH_RENDERING:
         rendering = {"type": "object", "properties": {RENDERED: schemas.of(Rendering | None)}, "required": [RENDERED]}
         answer = {"allOf": [answer, rendering]}
     content: Schema = {_JSON: {"schema": _wrapped(answer) if is_wrapped(verb.name) else answer}}

@@ -23,7 +23,7 @@ from telex.ports.store import Query
 from telex.protocol import decoded, encoded, plain
 from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 from telex.protocol.arguments import from_texts, from_tree, of_value, unknown
-from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, arguments, is_wrapped, told
+from telex.protocol.verbs import RENDERED, VERBS, WITH_RENDERING, Argument, Verb, arguments, as_response, is_wrapped
 from telex.surfaces import size_limits
 from telex.surfaces.http import asgi
 from telex.surfaces.http.asgi import ClientDisconnected, HttpResponse, Receive, Scope
@@ -76,7 +76,7 @@ class VerbHandler:
             values = {**values, "raw": raw}
         if verb.name not in WAITING:
             result = await self._call(verb.name, values)
-            if verb.name in LOOKED_AT:
+            if verb.name in WITH_RENDERING:
                 rendering = {RENDERED: plain(await self._rendering_for(result, values["agent"]))}
                 return HttpResponse(200, encoded(plain(result) | rendering))
             return _result_response(verb.name, result)
@@ -222,7 +222,7 @@ def _result_response(name: str, result: Any) -> HttpResponse:
         return HttpResponse(200 if result.duplicate else 201, encoded(tree))
     if isinstance(result, Finding):  # of a refused join
         return asgi.finding_response(result)
-    tree = plain(told(name, result))
+    tree = plain(as_response(name, result))
     return HttpResponse(200, encoded({"answer": tree} if is_wrapped(name) else tree))
 
 

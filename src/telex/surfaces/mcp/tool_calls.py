@@ -51,7 +51,7 @@ from telex.trace.diagrams import render_tree
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckResult
 
-LOOKED_AT_MAX = 200  # messages of an inbox, or of those requested by id
+LISTED_MAX = 200  # messages of an inbox, or of those requested by id
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
 HELD_SHOWN_MAX = 3
 PROMPT, THREAD = "telex://prompt", "telex://thread/"
@@ -198,7 +198,7 @@ async def inbox(context: CallContext, given: Given) -> ToolResult:
         return _too_small(tokens)
     if given.get("ids"):
         return await _read(context, agent, given["ids"], tokens)
-    waiting = await within_bytes(lambda limit: context.bus.inbox(agent, role=role, limit=limit), LOOKED_AT_MAX + 1)
+    waiting = await within_bytes(lambda limit: context.bus.inbox(agent, role=role, limit=limit), LISTED_MAX + 1)
     rows = waiting.found if waiting.all else waiting.found[:-1]  # one more than shown: there are more
     items = [
         InboxItem(delivery, message, await context.bus.rendering(message, agent=agent)) for delivery, message in rows
@@ -210,7 +210,7 @@ async def _read(context: CallContext, agent: str, ids: Sequence[str], tokens: in
     messages: list[tuple[StoredMessage, Rendering | None]] = []
     missing: list[str] = []
     wanted, size = tuple(dict.fromkeys(ids)), 0
-    for id_ in wanted[:LOOKED_AT_MAX]:
+    for id_ in wanted[:LISTED_MAX]:
         if size >= LOOK_BYTES:
             break
         try:
