@@ -77,6 +77,7 @@ def test_a_reminder_is_sent_to_one_of_those_who_wait_for_each_other(hub: HubProc
     expect(form.get_by_label("Reminder to")).to_have_value(re.compile("waits for you: .*Please answer it"))
     form.get_by_role("button", name="Send to").click()
     page.get_by_role("button", name="Send now").click()
+    expect(page.locator(".need-undo")).to_be_hidden()  # it is sent
     expect(page.get_by_role("button", name="wait for each other")).to_have_count(0)
     [message] = [message for event, message in hub.bus.events() if event.kind == "accepted" and event.agent == "human"]
     assert message is not None

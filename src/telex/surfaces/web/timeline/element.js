@@ -139,6 +139,7 @@ class Timeline extends LitElement {
   // --- layout --------------------------------------------------------------------------------------------------------
 
   willUpdate(changed) {
+    if (this.clientWidth) this.labels = labelWidth(this.clientWidth); // narrow labels have shorter words
     if (!changed.has("answer") || !this.answer) return;
     this.#plan = rowsOf(this.answer);
     if (this.#known.size > FACTS_MAX) this.#known.clear();
