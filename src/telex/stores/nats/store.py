@@ -573,6 +573,7 @@ class ReplicatedStore(SqliteStore):
         flight = self.batches.flight
         if flight is not None:
             await asyncio.wait([flight.done], timeout=2.0)
+        self.turn.pass_on(time.monotonic())
         self._is_closed = True
         for subscription in self._subscriptions:
             await _quietly(subscription.unsubscribe)

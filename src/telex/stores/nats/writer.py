@@ -143,7 +143,7 @@ class BatchWriter:
         if not self._log.is_connected:
             return  # `check` comes back to it
         if not self._queue:
-            self._turn.pass_on(self._store.position, time.monotonic())
+            self._turn.pass_on(time.monotonic())
         elif self._turn.is_mine(self._store.position):
             self._decide(1 if self._singly else JOBS_MAX)
         else:
@@ -346,10 +346,7 @@ class BatchWriter:
             return
         schema = self._file.schema if flight.migrates else self._store.schema
         self._store.committed(flight.tx, flight.base + 1, flight.chain, schema)
-        if self._turn.holder != self._node:
-            self._turn.take()
-        if flight.turn:
-            self._turn.passed(flight.turn, flight.base + 1, time.monotonic())
+        self._turn.written(self._node, flight.base + 1, time.monotonic(), flight.turn)
         self._end(flight, flight.answers, committed=True)
 
     def overtaken(self) -> None:
