@@ -427,6 +427,34 @@ def test_signatures_that_are_not_checked_are_found(
         run(publish())
 
 
+@proves("replication/void")
+def test_a_copy_of_a_batch_in_flight_with_another_signature_is_not_taken_for_it(
+    one_server: Servers, tmp_path: Path
+) -> None:
+    """All hubs must find it void, also the one that wrote these bytes."""
+
+    async def copy() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            hub, other = team.hubs
+            await send(hub, "m1")
+            log = log_of(hub)
+            publish, is_first = log.publish, [True]
+
+            async def publish_behind_copy(data: bytes, mac: str, base: int) -> Outcome:
+                if is_first.pop() if is_first else False:
+                    await publish_raw(other, data, "0" * len(mac))
+                    return InDoubt()
+                return await publish(data, mac, base)
+
+            log.publish = publish_behind_copy  # type: ignore[method-assign]
+            await send(hub, "m2")
+            assert await other.refresh(REFRESH_SECONDS)
+            assert await ids_in(other) == ["m1", "m2"]
+            assert len(await team.digests()) == 1
+
+    run(copy())
+
+
 # --- a full log ------------------------------------------------------------------------------------------------------
 
 

@@ -39,15 +39,14 @@ class Pending:
 class Flight:
     """A batch that is being published. Its transaction is open."""
 
-    def __init__(self, batch: Batch, data: bytes, chain: bytes) -> None:
-        self.base, self.data, self.chain = batch.base, data, chain
+    def __init__(self, batch: Batch, data: bytes, mac: str, chain: bytes) -> None:
+        self.base, self.data, self.mac, self.chain = batch.base, data, mac, chain
         self.migrates, self.turn = bool(batch.migrate), batch.turn
         self.pending: Sequence[Pending] = ()
         self.answers: Sequence[Any] = ()
         self.tx: SqliteTransaction | None = None
         self.in_doubt = False  # an attempt had no answer: it may be in the log
         self.done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()  # True: committed
-        self.sent_at = 0.0  # wall clock
 
 
 class CacheOwner(Protocol):
@@ -259,7 +258,7 @@ class BatchWriter:
             turn=turn,
         )
         data = encode(batch)
-        return Flight(batch, data, next_chain(store.chain, batch.base + 1, data))
+        return Flight(batch, data, self._signer.sign(data), next_chain(store.chain, batch.base + 1, data))
 
     def _start(self, flight: Flight) -> None:
         self._file.set_place(flight.base + 1, flight.chain, self._node)
@@ -284,10 +283,8 @@ class BatchWriter:
     # --- publishing --------------------------------------------------------------------------------------------------
 
     async def _publish(self, flight: Flight) -> None:
-        mac = self._signer.sign(flight.data)
-        flight.sent_at = time.time()
         while self.flight is flight:
-            outcome = await self._log.publish(flight.data, mac, flight.base)
+            outcome = await self._log.publish(flight.data, flight.mac, flight.base)
             if self.flight is not flight:
                 return  # the log has delivered what is there
             await self._judge(flight, outcome)
@@ -324,7 +321,8 @@ class BatchWriter:
     def is_own(self, entry: Entry) -> bool:
         """Is this entry the batch in flight?"""
         flight = self.flight
-        return flight is not None and entry.position == flight.base + 1 and entry.data == flight.data
+        own = None if flight is None else (flight.base + 1, flight.data, flight.mac)
+        return own == (entry.position, entry.data, entry.mac)
 
     def delivered(self) -> bool:
         """The log has delivered the batch in flight. False: its acknowledgement has to be waited for."""
