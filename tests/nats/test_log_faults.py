@@ -9,16 +9,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
+import nats.errors
 import pytest
-from nats.js.errors import BadRequestError
+from nats.js.errors import BadRequestError, NoStreamResponseError
 
 from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreUnavailable
 from telex.ports.store import find_messages
-from telex.stores.nats import writer
+from telex.stores.nats import store, writer
 from telex.stores.nats.batch import FORMAT, Batch, Entry, Signer, encode, next_chain, read_entry
-from telex.stores.nats.log import Conflict, InDoubt, LogState, Outcome
+from telex.stores.nats.log import Conflict, InDoubt, LogState, NoRoom, Outcome
 from telex.stores.nats.replica_file import ReplicaConnection, create_replica
+from telex.stores.nats.snapshot import SnapshotStore, make_snapshot
 from telex.stores.nats.store import FILE, ReplicatedStore
 from telex.stores.nats.writer import BatchWriter, Flight
 from telex.stores.sqlite.schema import VERSION
@@ -520,7 +523,110 @@ def test_a_message_that_is_too_large_for_the_log_is_refused_and_those_beside_it_
     run(write())
 
 
+@proves("replication/full-log")
+@pytest.mark.parametrize("outcome, error", [(NoRoom("full"), StoreFull), (InDoubt(), OutcomeUnknown)])
+def test_a_checkpoint_that_cannot_be_stored_is_an_error(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, error: type[StoreError]
+) -> None:
+    async def fill() -> None:
+        async with hubs_of(one_server, tmp_path, 1) as team:
+            [hub] = team.hubs
+            await send(hub, "m1")
+
+            async def publish(data: bytes, mac: str, base: int) -> Outcome:
+                await asyncio.sleep(0)
+                return outcome
+
+            log_of(hub).publish = publish  # type: ignore[method-assign]
+            with pytest.raises(error):
+                await asyncio.wait_for(hub.checkpoint(), 10.0)
+
+    monkeypatch.setattr(writer, "OUTCOME_SECONDS", 0.2)
+    run(fill())
+
+
+# --- a full disk -----------------------------------------------------------------------------------------------------
+
+
+@proves("replication/catch-up")
+def test_a_copy_that_cannot_be_written_is_not_tried_again_with_each_entry(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt follows the log anew, which costs the servers a consumer."""
+
+    async def follow() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            writer, hub = team.hubs
+            await send(writer, "m1")
+            assert await hub.refresh(REFRESH_SECONDS)
+            applier, consumers = hub._replica.applier, log_of(hub).consumers
+            begin = applier.begin
+
+            def fail() -> None:
+                raise StoreFull("no room")
+
+            applier.begin = fail  # type: ignore[method-assign]
+            for number in range(5):
+                await send(writer, f"n{number}")
+                await asyncio.sleep(2 * store.TICK_SECONDS)
+            assert log_of(hub).consumers == consumers
+            applier.begin = begin  # type: ignore[method-assign]
+            hub._follow_from = 0.0
+            assert await hub.refresh(REFRESH_SECONDS)
+            assert await has(hub, "n4")
+
+    monkeypatch.setattr(store, "APPLY_AGAIN_SECONDS", 1_000.0)
+    run(follow())
+
+
 # --- snapshots -------------------------------------------------------------------------------------------------------
+
+
+@proves("replication/snapshot")
+@pytest.mark.parametrize("error", [apsw.FullError("disk"), NoStreamResponseError()], ids=["full disk", "election"])
+def test_a_snapshot_that_fails_is_made_later(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    errors = [error]
+
+    def make(path: str) -> tuple[int, bytes]:
+        if errors:
+            raise errors.pop()
+        return make_snapshot(path)
+
+    async def wait() -> None:
+        async with hubs_of(one_server, tmp_path, 1) as team:
+            [hub] = team.hubs
+            await send(hub, "m1")
+            while not hub.status().snapshot:
+                await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(store, "make_snapshot", make)
+    monkeypatch.setattr(store, "CHECK_LOG_SECONDS", 0.05)
+    monkeypatch.setattr(store, "SNAPSHOT_SECONDS", 0.0)
+    run(wait())
+
+
+@proves("replication/snapshot")
+def test_a_hub_asks_again_for_a_snapshot_that_it_did_not_get(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, errors = SnapshotStore.fetch, [nats.errors.TimeoutError()]
+
+    async def fail_once(self: SnapshotStore, *arguments: Any) -> None:
+        if errors:
+            raise errors.pop()
+        await fetch(self, *arguments)
+
+    async def start() -> None:
+        async with hubs_of(one_server, tmp_path, 1) as team:
+            await send(team.hubs[0], "m1")
+            await team.hubs[0].snapshot()
+            assert await has(await team.open(), "m1")
+            assert not errors
+
+    monkeypatch.setattr(SnapshotStore, "fetch", fail_once)
+    run(start())
 
 
 @proves("replication/snapshot")

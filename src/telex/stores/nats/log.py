@@ -309,8 +309,16 @@ class Log:
     # --- messages between hubs ---------------------------------------------------------------------------------------
 
     async def listen(self, subject: str, hear: Callable[[Msg], Awaitable[None]]) -> Subscription:
-        subscription = await self._client.subscribe(subject, cb=hear)
-        await self._client.flush()
+        """
+        Raises:
+            StoreUnavailable: the servers do not answer.
+        """
+        try:
+            subscription = await self._client.subscribe(subject, cb=hear)
+            await self._client.flush()
+        except (nats.errors.Error, OSError) as error:
+            say = f"the servers of {self.address} do not answer: {str(error) or type(error).__name__}"
+            raise StoreUnavailable(say) from error
         return subscription
 
     def new_inbox(self) -> str:

@@ -47,6 +47,13 @@ class Flight:
         self.tx: SqliteTransaction | None = None
         self.in_doubt = False  # an attempt had no answer: it may be in the log
         self.done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()  # True: committed
+        self.error: Exception | None = None
+        self.began = time.monotonic()
+
+    @property
+    def since(self) -> float:
+        """When its first job was submitted."""
+        return min((one.since for one in self.pending), default=self.began)
 
 
 class CacheOwner(Protocol):
@@ -268,7 +275,11 @@ class BatchWriter:
         task.add_done_callback(self.tasks.discard)
 
     async def write_special(self, *, migrate: int = 0) -> bool:
-        """Write a checkpoint, or a change of the schema. False: another batch came first."""
+        """Write a checkpoint, or a change of the schema. False: another batch came first.
+
+        Raises:
+            StoreError: the log has no room or does not answer, or this hub has halted.
+        """
         while self.flight is not None:
             await asyncio.wait([self.flight.done])
         if self.halted is not None:
@@ -278,7 +289,10 @@ class BatchWriter:
             self._file.migrate(migrate)
         flight = self._flight(migrate=migrate, is_checkpoint=not migrate)
         self._start(flight)
-        return await flight.done
+        is_committed = await flight.done
+        if flight.error is not None:
+            raise flight.error
+        return is_committed
 
     # --- publishing --------------------------------------------------------------------------------------------------
 
@@ -360,6 +374,7 @@ class BatchWriter:
 
     def _fail(self, flight: Flight, error: Exception) -> None:
         self._undo()
+        flight.error = error
         self._end(flight, [FailedJob(error)] * len(flight.pending), committed=False)
 
     def _end(self, flight: Flight, answers: Sequence[Any], *, committed: bool) -> None:
@@ -387,7 +402,7 @@ class BatchWriter:
             error = StoreUnavailable("the log does not answer: nothing of this was stored.")
             resolve(one.future, FailedJob(error))
         flight = self.flight
-        if flight is not None and flight.pending and now - min(one.since for one in flight.pending) > OUTCOME_SECONDS:
+        if flight is not None and now - flight.since > OUTCOME_SECONDS:
             self._fail(
                 flight, OutcomeUnknown("outcome unknown (the log does not answer): send again with the same id.")
             )
