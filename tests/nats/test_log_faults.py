@@ -418,6 +418,46 @@ def test_copies_and_garbage_in_the_log_are_void(one_server: Servers, tmp_path: P
     run(publish())
 
 
+async def publish_with_headers(hub: ReplicatedStore, head: bytes) -> None:
+    """Publish an entry with exactly these headers, as no client library would."""
+    [port] = [int(address.rpartition(":")[2]) for address in log_of(hub).address.servers]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await reader.readline()
+    sizes = f"{len(head)} {len(head) + 1}"
+    command = f"HPUB {log_of(hub).address.subject} {sizes}\r\n".encode()
+    writer.write(b'CONNECT {"headers": true, "verbose": false}\r\n' + command + head + b"x\r\nPING\r\n")
+    while not (await reader.readline()).startswith(b"PONG"):
+        pass
+    writer.close()
+
+
+@proves("replication/void")
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"NATS/1.0 100 Idle Heartbeat\r\n\r\n",
+        b"NATS/1.0\r\nTelex-Mac: \xc3\xbc\r\n\r\n",
+        b"NATS/1.0\r\nTelex-Mac: \xff\r\n\r\n",
+        b"NATS/1.0\r\nTelex-Mac\r\n\r\n",
+    ],
+    ids=["status of a heartbeat", "signature in UTF-8", "signature in no encoding", "no value"],
+)
+def test_an_entry_with_strange_headers_is_void(one_server: Servers, tmp_path: Path, head: bytes) -> None:
+    async def publish() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            first, second = team.hubs
+            await send(first, "m1")
+            await publish_with_headers(first, head)
+            await send(second, "m2")
+            await send(first, "m3")
+            assert len(await team.digests()) == 1
+            assert [hub.status().halted for hub in team.hubs] == [None] * 3
+            assert await ids_in(second) == ["m1", "m2", "m3"]
+            assert team.hubs[-1].void_entries == 1
+
+    run(publish())
+
+
 def test_signatures_that_are_not_checked_are_found(
     one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
