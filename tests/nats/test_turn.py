@@ -96,6 +96,19 @@ def test_a_hub_that_has_more_to_write_gets_the_turn_back_after_the_others() -> N
     assert network.waiting == []  # the batches have said everything
 
 
+def test_a_hub_that_asked_while_a_batch_was_published_gets_the_turn_after_it_and_gives_it_back() -> None:
+    network = Network("a", "b")
+    network.write("a")
+    network.turns["b"].ask(0.0)
+    network.deliver()
+    assert network.turns["a"].pass_on(0.0, has_more=True)
+    network.deliver()
+    assert network.writers == ["b"]
+    network.write("b")
+    assert network.writers == ["a"]
+    assert network.waiting == []
+
+
 def test_a_hub_that_asked_too_late_for_a_batch_asks_the_one_that_it_names() -> None:
     network = Network("a", "b", "c")
     network.write("a")
@@ -262,9 +275,10 @@ class Hub:
         """The next entry of the log has come."""
         node, named = self._schedule.log[self.position]
         self.position += 1
+        self.turn.written(node, self.position, 0.0, named)
         if node == self.node:
             self.flight = None
-        self.turn.written(node, self.position, 0.0, named)
+            self.turn.pass_on(0.0, has_more=self.queue > 0)
         self.step()
 
 

@@ -1,9 +1,9 @@
 """Turns to write: which hub writes next. A hint that avoids conflicts; nothing depends on it.
 
-The hub that wrote last has the turn, unless its batch names another one. A hub asks the holder for it and gets it with
-the next batch, or with a message if none is being written, together with the list of hubs that wait behind it. A hub
-that gets no answer takes the turn: if the old holder still writes, one of the two batches fails its condition and is
-decided again.
+The hub that wrote last has the turn, unless its batch names another one. A hub asks the holder for it, and gets it
+together with the list of hubs that wait behind it: in the next batch if the holder knew of it when it decided that, or
+with a message after the batch that was being published. A hub that gets no answer takes the turn: if the old holder
+still writes, one of the two batches fails its condition and is decided again.
 
 Batches and messages reach a hub in any order. What a hub knows about the turn therefore has a version, and earlier
 knowledge never replaces later knowledge. A hub that is asked and knows a later holder answers with that.
@@ -132,11 +132,12 @@ class Turn:
         """Nodes to name in the next batch of this hub. `has_more`: it expects to write again soon."""
         return (*self._waiting, self._node) if self._waiting and has_more else tuple(self._waiting)
 
-    def pass_on(self, now: float) -> bool:
-        """This hub has nothing to write: grant the turn to the next one that waits, if there is one."""
+    def pass_on(self, now: float, *, has_more: bool = False) -> bool:
+        """No batch is being published: grant the turn to the next hub that waits, if there is one. `has_more`: this one
+        wants it back after the others."""
         if not self._waiting or not self._is_holder:
             return False
-        holder, *waiting = self._waiting
+        holder, *waiting = self.following(has_more=has_more)
         self._waiting = {}
         position, grants = self._version
         self._learn(Version(position, grants + 1), holder, waiting, now)

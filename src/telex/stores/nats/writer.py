@@ -190,8 +190,7 @@ class BatchWriter:
         if not rows and not any(job.durable for job in jobs):
             self._commit_locally(tx, pending, answers)
             return
-        # Callers that were answered together are likely to send again.
-        turn = self._turn.following(has_more=len(pending) > 1 or bool(self._queue))
+        turn = self._turn.following(has_more=self._has_more(pending))
         flight = self._flight(rows=pack(rows), turn=turn)
         if len(flight.data) > self._log.batch_bytes_max:
             self._undo()
@@ -199,6 +198,10 @@ class BatchWriter:
             return
         flight.pending, flight.answers, flight.tx = pending, answers, tx
         self._start(flight)
+
+    def _has_more(self, pending: Sequence[Pending]) -> bool:
+        """Callers that are answered together are likely to send again."""
+        return len(pending) > 1 or bool(self._queue)
 
     def _run(self, jobs: Sequence[WriteJob]) -> tuple[SqliteTransaction, list[Any], bytes]:
         """Run the jobs in a transaction that stays open. Their answers, and the rows they have changed."""
@@ -358,7 +361,9 @@ class BatchWriter:
             return
         schema = self._file.schema if flight.migrates else self._store.schema
         self._store.committed(flight.tx, flight.base + 1, flight.chain, schema)
-        self._turn.written(self._node, flight.base + 1, time.monotonic(), flight.turn)
+        now = time.monotonic()
+        self._turn.written(self._node, flight.base + 1, now, flight.turn)
+        self._turn.pass_on(now, has_more=self._has_more(flight.pending))  # to one that asked after the decision
         self._end(flight, flight.answers, committed=True)
 
     def overtaken(self) -> None:
