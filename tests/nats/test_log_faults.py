@@ -436,11 +436,12 @@ async def publish_with_headers(hub: ReplicatedStore, head: bytes) -> None:
     "head",
     [
         b"NATS/1.0 100 Idle Heartbeat\r\n\r\n",
+        b"NATS/1.0\r\nStatus: 100\r\n\r\n",
         b"NATS/1.0\r\nTelex-Mac: \xc3\xbc\r\n\r\n",
         b"NATS/1.0\r\nTelex-Mac: \xff\r\n\r\n",
         b"NATS/1.0\r\nTelex-Mac\r\n\r\n",
     ],
-    ids=["status of a heartbeat", "signature in UTF-8", "signature in no encoding", "no value"],
+    ids=["heartbeat", "status of a heartbeat", "signature in UTF-8", "signature in no encoding", "no value"],
 )
 def test_an_entry_with_strange_headers_is_void(one_server: Servers, tmp_path: Path, head: bytes) -> None:
     async def publish() -> None:

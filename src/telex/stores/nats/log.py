@@ -51,7 +51,8 @@ _NAME_IN_USE = 10058  # by a stream of another configuration
 _NO_LEADER = (10008, 10009)  # of the cluster or of JetStream, during an election
 _NO_PEERS = 10005  # for the replicas of a stream: the description says why
 _NO_ROOM = (10077, 10023, 10047, 10122)  # of the stream, the account or the disk
-_STATUS, _STALLED, _LAST_SENT = "Status", "Nats-Consumer-Stalled", "Nats-Last-Stream"
+_ENTRY = "$JS.ACK."  # reply subject of what is in the stream; heartbeats and flow control have none or another one
+_STALLED, _LAST_SENT = "Nats-Consumer-Stalled", "Nats-Last-Stream"
 
 
 class LogState(NamedTuple):
@@ -243,8 +244,8 @@ class Log:
             if follower is not self._follower:
                 return  # of a consumer that was replaced
             self.heard_at = time.monotonic()
-            headers = message.headers
-            if headers and headers.get(_STATUS) == "100":
+            headers = message.headers or {}
+            if not message.reply.startswith(_ENTRY):
                 reply = message.reply or headers.get(_STALLED)
                 if reply:
                     hear(lambda: self._client.publish(reply))
@@ -252,7 +253,7 @@ class Log:
                 return
             about = message.metadata
             self._delivered = about.sequence.stream
-            mac = (headers or {}).get(MAC_HEADER, "")
+            mac = headers.get(MAC_HEADER, "")
             hear(Entry(about.sequence.stream, message.data, mac, about.timestamp.timestamp()))
 
         subscription = await self._client.subscribe(inbox, cb=receive, pending_msgs_limit=-1, pending_bytes_limit=-1)
