@@ -118,6 +118,22 @@ def test_a_hub_that_starts_again_and_a_second_hub_send_nothing_twice(tmp_path: P
     assert phone.said == [([ASK.key], []), ([OTHER.key], [])]
 
 
+@proves("alerts/once", "alerts/settled")
+def test_a_hub_does_not_withdraw_what_another_one_has_found_since_it_looked() -> None:
+    async def scene(bus: Any) -> None:
+        phone = Phone()
+        hub, other = Scene(bus.store, phone), Scene(bus.store, phone)
+        await other.look(OTHER)
+        await hub.look(ASK, OTHER)
+        while await other.runner.deliver_next(phone):  # with the list that it has
+            pass
+        assert phone.said == [([OTHER.key], []), ([ASK.key], [])]
+        await other.look(OTHER)
+        assert phone.said[2:] == [([], [ASK.key])]
+
+    on_store(scene)
+
+
 @proves("alerts/once")
 def test_another_target_gets_everything_that_is_open() -> None:
     async def scene(bus: Any) -> None:

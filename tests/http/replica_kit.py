@@ -18,9 +18,9 @@ FOLLOWS = ReplicaStatus(
 
 
 class FakeReplica:
-    def __init__(self, *, arriving: int = 0, **changes: Any) -> None:
+    def __init__(self, *, arriving: int = 0, log: str = "log1", **changes: Any) -> None:
         """`arriving`: its position after the first wait."""
-        self.current, self._arriving = FOLLOWS._replace(**changes), arriving
+        self.current, self._arriving, self.log = FOLLOWS._replace(**changes), arriving, log
         self.waited: list[tuple[int, float]] = []
 
     def change(self, **changes: Any) -> None:
@@ -32,6 +32,10 @@ class FakeReplica:
     @property
     def position(self) -> int:
         return self.current.position
+
+    @property
+    def incarnation(self) -> str:
+        return self.log
 
     async def reach(self, position: int, seconds: float) -> bool:
         self.waited.append((position, seconds))

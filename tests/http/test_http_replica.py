@@ -64,6 +64,17 @@ async def test_a_request_waits_for_its_position_or_is_answered_with_503() -> Non
         assert (await client.get("/inbox/lead")).json() == {"answer": []}
 
 
+@proves("http/position")
+@played
+async def test_a_position_of_another_log_is_ignored() -> None:
+    replica = FakeReplica(position=3, log="new1")
+    async with complete_hub(AT_HOME, sharing(replica)) as client:
+        answer = await client.get("/roster", headers={POSITION: "8", "telex-log": "old1"})
+        assert (answer.status_code, answer.headers["telex-log"]) == (200, "new1")
+        behind = await client.get("/roster", headers={POSITION: "8", "telex-log": "new1"})
+        assert (behind.status_code, replica.waited) == (503, [(8, 5.0)])
+
+
 @proves("http/position/absent")
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "9" * 19, "9" * 5_000, "٣", "0x7", "7, 8"])
 def test_a_position_that_is_none_is_ignored(text: str) -> None:

@@ -258,7 +258,7 @@ def test_every_hub_must_be_one_that_may_get_the_token(
 
 
 def positions(asked: list[HttpQuery]) -> list[int]:
-    return [one.position for one in asked]
+    return [one.position.entry for one in asked]
 
 
 @proves("http_client/own-writes")
@@ -288,6 +288,24 @@ def test_a_position_that_no_hub_reaches_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable):
             bus.roster()
         bus.close()
+
+
+@proves("http_client/own-writes")
+def test_the_position_in_a_log_that_was_replaced_is_forgotten(tmp_path: Path) -> None:
+    """telex doctor --new-log: the entries of the new log are counted from 1."""
+    replica = FakeReplica(position=7, log="old1")
+    with running_hub(tmp_path / "hub.db", Time(), replica=replica) as hub:
+        wire = Faulty(hub.url, [])
+        bus = over(wire, limits=IMPATIENT)
+        bus.roster()
+        replica.log = "new1"
+        for position in (0, 0, 2):
+            replica.change(position=position)
+            bus.roster()
+        bus.roster()
+        bus.close()
+    assert positions(wire.asked) == [0, 7, 0, 0, 2]
+    assert replica.waited == []
 
 
 @proves("http_client/failover-events")

@@ -9,16 +9,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
+import nats.errors
 import pytest
-from nats.js.errors import BadRequestError
+from nats.js.errors import BadRequestError, NoStreamResponseError
 
 from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreUnavailable
 from telex.ports.store import find_messages
-from telex.stores.nats import writer
+from telex.stores.nats import store, writer
 from telex.stores.nats.batch import FORMAT, Batch, Entry, Signer, encode, next_chain, read_entry
-from telex.stores.nats.log import Conflict, InDoubt, LogState, Outcome
+from telex.stores.nats.log import Conflict, InDoubt, LogState, NoRoom, Outcome
 from telex.stores.nats.replica_file import ReplicaConnection, create_replica
+from telex.stores.nats.snapshot import SnapshotStore, make_snapshot
 from telex.stores.nats.store import FILE, ReplicatedStore
 from telex.stores.nats.writer import BatchWriter, Flight
 from telex.stores.sqlite.schema import VERSION
@@ -415,6 +418,47 @@ def test_copies_and_garbage_in_the_log_are_void(one_server: Servers, tmp_path: P
     run(publish())
 
 
+async def publish_with_headers(hub: ReplicatedStore, head: bytes) -> None:
+    """Publish an entry with exactly these headers, as no client library would."""
+    [port] = [int(address.rpartition(":")[2]) for address in log_of(hub).address.servers]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await reader.readline()
+    sizes = f"{len(head)} {len(head) + 1}"
+    command = f"HPUB {log_of(hub).address.subject} {sizes}\r\n".encode()
+    writer.write(b'CONNECT {"headers": true, "verbose": false}\r\n' + command + head + b"x\r\nPING\r\n")
+    while not (await reader.readline()).startswith(b"PONG"):
+        pass
+    writer.close()
+
+
+@proves("replication/void")
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"NATS/1.0 100 Idle Heartbeat\r\n\r\n",
+        b"NATS/1.0\r\nStatus: 100\r\n\r\n",
+        b"NATS/1.0\r\nTelex-Mac: \xc3\xbc\r\n\r\n",
+        b"NATS/1.0\r\nTelex-Mac: \xff\r\n\r\n",
+        b"NATS/1.0\r\nTelex-Mac\r\n\r\n",
+    ],
+    ids=["heartbeat", "status of a heartbeat", "signature in UTF-8", "signature in no encoding", "no value"],
+)
+def test_an_entry_with_strange_headers_is_void(one_server: Servers, tmp_path: Path, head: bytes) -> None:
+    async def publish() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            first, second = team.hubs
+            await send(first, "m1")
+            await publish_with_headers(first, head)
+            await send(second, "m2")
+            await send(first, "m3")
+            assert len(await team.digests()) == 1
+            assert [hub.status().halted for hub in team.hubs] == [None] * 3
+            assert await ids_in(second) == ["m1", "m2", "m3"]
+            assert team.hubs[-1].void_entries == 1
+
+    run(publish())
+
+
 def test_signatures_that_are_not_checked_are_found(
     one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,6 +469,34 @@ def test_signatures_that_are_not_checked_are_found(
     monkeypatch.setattr(Signer, "is_valid", lambda *_: True)
     with pytest.raises((AssertionError, StoreError)):
         run(publish())
+
+
+@proves("replication/void")
+def test_a_copy_of_a_batch_in_flight_with_another_signature_is_not_taken_for_it(
+    one_server: Servers, tmp_path: Path
+) -> None:
+    """All hubs must find it void, also the one that wrote these bytes."""
+
+    async def copy() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            hub, other = team.hubs
+            await send(hub, "m1")
+            log = log_of(hub)
+            publish, is_first = log.publish, [True]
+
+            async def publish_behind_copy(data: bytes, mac: str, base: int) -> Outcome:
+                if is_first.pop() if is_first else False:
+                    await publish_raw(other, data, "0" * len(mac))
+                    return InDoubt()
+                return await publish(data, mac, base)
+
+            log.publish = publish_behind_copy  # type: ignore[method-assign]
+            await send(hub, "m2")
+            assert await other.refresh(REFRESH_SECONDS)
+            assert await ids_in(other) == ["m1", "m2"]
+            assert len(await team.digests()) == 1
+
+    run(copy())
 
 
 # --- a full log ------------------------------------------------------------------------------------------------------
@@ -492,7 +564,114 @@ def test_a_message_that_is_too_large_for_the_log_is_refused_and_those_beside_it_
     run(write())
 
 
+@proves("replication/full-log")
+@pytest.mark.parametrize("outcome, error", [(NoRoom("full"), StoreFull), (InDoubt(), OutcomeUnknown)])
+def test_a_checkpoint_that_cannot_be_stored_is_an_error(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, error: type[StoreError]
+) -> None:
+    async def fill() -> None:
+        async with hubs_of(one_server, tmp_path, 1) as team:
+            [hub] = team.hubs
+            await send(hub, "m1")
+
+            async def publish(data: bytes, mac: str, base: int) -> Outcome:
+                await asyncio.sleep(0)
+                return outcome
+
+            log_of(hub).publish = publish  # type: ignore[method-assign]
+            with pytest.raises(error):
+                await asyncio.wait_for(hub.checkpoint(), 10.0)
+
+    monkeypatch.setattr(writer, "OUTCOME_SECONDS", 0.2)
+    run(fill())
+
+
+# --- a full disk -----------------------------------------------------------------------------------------------------
+
+
+@proves("replication/catch-up")
+def test_a_copy_that_cannot_be_written_is_not_tried_again_with_each_entry(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt follows the log anew, which costs the servers a consumer."""
+
+    async def follow() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            writer, hub = team.hubs
+            await send(writer, "m1")
+            assert await hub.refresh(REFRESH_SECONDS)
+            applier = hub._replica.applier
+            begin = applier.begin
+
+            def fail() -> None:
+                raise StoreFull("no room")
+
+            applier.begin = fail  # type: ignore[method-assign]
+            await send(writer, "n0")
+            while not hub._follow_from:
+                await asyncio.sleep(0.01)
+            consumers = log_of(hub).consumers + 1  # one may be on its way
+            for number in range(1, 5):
+                await send(writer, f"n{number}")
+                await asyncio.sleep(2 * store.TICK_SECONDS)
+            assert log_of(hub).consumers <= consumers
+            applier.begin = begin  # type: ignore[method-assign]
+            hub._follow_from = 0.0
+            assert await hub.refresh(REFRESH_SECONDS)
+            assert await has(hub, "n4")
+
+    monkeypatch.setattr(store, "APPLY_AGAIN_SECONDS", 1_000.0)
+    run(follow())
+
+
 # --- snapshots -------------------------------------------------------------------------------------------------------
+
+
+@proves("replication/snapshot")
+@pytest.mark.parametrize("error", [apsw.FullError("disk"), NoStreamResponseError()], ids=["full disk", "election"])
+def test_a_snapshot_that_fails_is_made_later(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    errors = [error]
+
+    def make(path: str) -> tuple[int, bytes]:
+        if errors:
+            raise errors.pop()
+        return make_snapshot(path)
+
+    async def wait() -> None:
+        async with hubs_of(one_server, tmp_path, 1) as team:
+            [hub] = team.hubs
+            await send(hub, "m1")
+            while not hub.status().snapshot:
+                await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(store, "make_snapshot", make)
+    monkeypatch.setattr(store, "CHECK_LOG_SECONDS", 0.05)
+    monkeypatch.setattr(store, "SNAPSHOT_SECONDS", 0.0)
+    run(wait())
+
+
+@proves("replication/snapshot")
+def test_a_hub_asks_again_for_a_snapshot_that_it_did_not_get(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, errors = SnapshotStore.fetch, [nats.errors.TimeoutError()]
+
+    async def fail_once(self: SnapshotStore, *arguments: Any) -> None:
+        if errors:
+            raise errors.pop()
+        await fetch(self, *arguments)
+
+    async def start() -> None:
+        async with hubs_of(one_server, tmp_path, 1) as team:
+            await send(team.hubs[0], "m1")
+            await team.hubs[0].snapshot()
+            assert await has(await team.open(), "m1")
+            assert not errors
+
+    monkeypatch.setattr(SnapshotStore, "fetch", fail_once)
+    run(start())
 
 
 @proves("replication/snapshot")

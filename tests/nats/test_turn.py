@@ -1,4 +1,9 @@
-"""Turns to write: which hub writes next, as one hub sees it."""
+"""Turns to write: which hub writes next, as one hub sees it, and hubs whose batches and messages come in any order."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -18,12 +23,8 @@ class Network:
         """This hub writes a batch, which names those that wait, and all others get it."""
         self.position += 1
         named = self.turns[node].following(has_more=has_more)
-        self.turns[node].take()
-        if named:
-            self.turns[node].passed(named, self.position, 0.0)
-        for other, turn in self.turns.items():
-            if other != node:
-                turn.written(node, self.position, 0.0, named)
+        for turn in self.turns.values():
+            turn.written(node, self.position, 0.0, named)
 
     def deliver(self, now: float = 0.0) -> list[tuple[str, TurnMessage]]:
         """Deliver everything that waits, and what that causes. What was delivered."""
@@ -54,7 +55,7 @@ def test_the_hub_that_wrote_last_has_the_turn_and_grants_it_to_one_that_asks() -
     assert network.writers == ["a"]
     network.turns["b"].ask(0.0)
     assert kinds(network.deliver()) == [("a", "ask")]
-    assert network.turns["a"].pass_on(network.position, 0.0)
+    assert network.turns["a"].pass_on(0.0)
     assert network.writers == []
     network.deliver()
     assert network.writers == ["b"]
@@ -70,7 +71,7 @@ def test_hubs_get_the_turn_in_the_order_in_which_they_asked(named: bool) -> None
     if named:
         network.write("a")
     else:
-        network.turns["a"].pass_on(network.position, 0.0)
+        network.turns["a"].pass_on(0.0)
     for _ in range(3):
         network.deliver()
         [writer] = network.writers
@@ -95,6 +96,19 @@ def test_a_hub_that_has_more_to_write_gets_the_turn_back_after_the_others() -> N
     assert network.waiting == []  # the batches have said everything
 
 
+def test_a_hub_that_asked_while_a_batch_was_published_gets_the_turn_after_it_and_gives_it_back() -> None:
+    network = Network("a", "b")
+    network.write("a")
+    network.turns["b"].ask(0.0)
+    network.deliver()
+    assert network.turns["a"].pass_on(0.0, has_more=True)
+    network.deliver()
+    assert network.writers == ["b"]
+    network.write("b")
+    assert network.writers == ["a"]
+    assert network.waiting == []
+
+
 def test_a_hub_that_asked_too_late_for_a_batch_asks_the_one_that_it_names() -> None:
     network = Network("a", "b", "c")
     network.write("a")
@@ -102,7 +116,7 @@ def test_a_hub_that_asked_too_late_for_a_batch_asks_the_one_that_it_names() -> N
     network.deliver()
     network.turns["c"].ask(0.0)  # still on its way
     network.write("a")
-    assert kinds(network.deliver()) == [("a", "ask"), ("b", "ask"), ("c", "refer")]
+    assert kinds(network.deliver()) == [("a", "ask"), ("b", "ask"), ("c", "holder")]
     network.write("b")
     assert network.writers == ["c"]
 
@@ -112,7 +126,7 @@ def test_a_hub_may_be_asked_before_it_has_the_batch_that_names_it() -> None:
     network.write("a")
     network.turns["b"].ask(0.0)
     network.deliver()
-    network.turns["a"].passed(network.turns["a"].following(has_more=False), 2, 0.0)
+    network.turns["a"].written("a", 2, 0.0, network.turns["a"].following(has_more=False))
     network.turns["a"].ask(0.0)
     assert kinds(network.deliver()) == [("b", "ask")]
     network.position = 2
@@ -133,7 +147,7 @@ def test_a_hub_that_has_the_turn_does_not_ask_and_grants_nothing_to_itself() -> 
     network = Network("a", "b")
     network.write("a")
     network.turns["a"].ask(0.0)
-    assert not network.turns["a"].pass_on(network.position, 0.0)
+    assert not network.turns["a"].pass_on(0.0)
     assert network.waiting == []
 
 
@@ -141,12 +155,12 @@ def test_a_hub_that_asks_the_wrong_one_is_referred() -> None:
     network = Network("a", "b", "c")
     network.write("a")
     network.turns["b"].ask(0.0)
-    network.turns["a"].written("c", 2, 0.0)  # and b has not seen it yet
-    network.turns["c"].take()
+    for node in "ac":  # and b has not seen it yet
+        network.turns[node].written("c", 2, 0.0)
     network.position = 2
-    assert kinds(network.deliver()) == [("a", "ask"), ("b", "refer"), ("c", "ask")]
-    network.turns["c"].pass_on(2, 0.0)
-    assert kinds(network.deliver()) == [("b", "grant")]
+    assert kinds(network.deliver()) == [("a", "ask"), ("b", "holder"), ("c", "ask")]
+    network.turns["c"].pass_on(0.0)
+    assert kinds(network.deliver()) == [("b", "holder")]
     assert network.turns["b"].is_mine(2)
 
 
@@ -155,7 +169,7 @@ def test_a_grant_that_arrives_before_the_batch_it_names_waits_for_it() -> None:
     turn = Turn("b", lambda *_: None)
     turn.written("a", 6, 0.0)
     turn.ask(0.0)
-    turn.receive(TurnMessage("grant", "a", 7), 0.0)
+    turn.receive(TurnMessage("holder", "b", 7, 1), 0.0)
     assert not turn.is_mine(6)
     turn.written("a", 7, 0.0)
     assert turn.is_mine(7)
@@ -163,7 +177,7 @@ def test_a_grant_that_arrives_before_the_batch_it_names_waits_for_it() -> None:
 
 def test_a_batch_after_the_one_of_the_grant_takes_the_turn_away() -> None:
     turn = Turn("b", lambda *_: None)
-    turn.receive(TurnMessage("grant", "a", 7), 0.0)
+    turn.receive(TurnMessage("holder", "b", 7, 1), 0.0)
     turn.written("c", 8, 0.0)
     assert not turn.is_mine(8)
 
@@ -216,3 +230,105 @@ def test_a_hub_that_waits_for_nothing_takes_no_turn() -> None:
     turn.written("a", 1, 0.0)
     turn.check(1_000.0)
     assert not turn.is_mine(1)
+
+
+def test_a_turn_that_comes_back_before_the_own_batch_is_acknowledged_is_kept() -> None:
+    turn = Turn("b", lambda *_: None)
+    turn.written("a", 4, 0.0, ("b", "a"))
+    turn.receive(TurnMessage("holder", "b", 5, 1), 0.0)  # hub a has got batch 5 of b first, and had nothing to write
+    turn.written("b", 5, 0.0, ("a", "b"))
+    assert turn.is_mine(5)
+
+
+# --- any order -------------------------------------------------------------------------------------------------------
+
+
+class Hub:
+    """A hub as its writer uses the turn: a queue, one batch in flight, and its position in the log."""
+
+    def __init__(self, node: str, schedule: "Schedule") -> None:
+        self.node, self._schedule = node, schedule
+        self.turn = Turn(node, partial(schedule.send, node))
+        self.queue = self.position = 0
+        self.flight: tuple[str, ...] | None = None
+        self.is_published = False
+
+    def step(self) -> None:
+        if self.flight is not None:
+            return
+        if not self.queue:
+            self.turn.pass_on(0.0)
+        elif self.turn.is_mine(self.position):
+            decided = self._schedule.chance.randint(1, self.queue)
+            self.queue -= decided
+            self.flight, self.is_published = self.turn.following(has_more=decided > 1 or self.queue > 0), False
+        else:
+            self.turn.ask(0.0)
+
+    def publish(self) -> None:
+        assert self.flight is not None
+        assert len(self._schedule.log) == self.position, "two hubs believe to have the turn"
+        self._schedule.log.append((self.node, self.flight))
+        self.is_published = True
+
+    def apply(self) -> None:
+        """The next entry of the log has come."""
+        node, named = self._schedule.log[self.position]
+        self.position += 1
+        self.turn.written(node, self.position, 0.0, named)
+        if node == self.node:
+            self.flight = None
+            self.turn.pass_on(0.0, has_more=self.queue > 0)
+        self.step()
+
+
+class Schedule:
+    """Hubs that get work, messages and entries of the log in a random order."""
+
+    def __init__(self, nodes: str, seed: int, work: int) -> None:
+        self.chance, self._work = random.Random(seed), work
+        self.log: list[tuple[str, tuple[str, ...]]] = [(nodes[0], ())]
+        self._messages: defaultdict[tuple[str, str], list[TurnMessage]] = defaultdict(list)
+        self.hubs = {node: Hub(node, self) for node in nodes}
+        for hub in self.hubs.values():
+            hub.apply()
+
+    def send(self, sender: str, to: str, message: TurnMessage) -> None:
+        self._messages[sender, to].append(message)
+
+    def _deliver(self, way: tuple[str, str]) -> None:
+        hub = self.hubs[way[1]]
+        hub.turn.receive(self._messages[way].pop(0), 0.0)
+        hub.step()
+
+    def _add_work(self) -> None:
+        self._work -= 1
+        hub = self.chance.choice(list(self.hubs.values()))
+        hub.queue += self.chance.randint(1, 3)
+        hub.step()
+
+    def _possible(self) -> list[Callable[[], None]]:
+        possible: list[Callable[[], None]] = [
+            partial(self._deliver, way) for way, left in self._messages.items() if left
+        ]
+        for hub in self.hubs.values():
+            if hub.flight is not None and not hub.is_published:
+                possible.append(hub.publish)
+            if hub.position < len(self.log):
+                possible.append(hub.apply)
+        return [*possible, self._add_work] if self._work else possible
+
+    def run(self, steps_max: int) -> None:
+        while possible := self._possible():
+            steps_max -= 1
+            assert steps_max, "hubs send each other messages without end"
+            self.chance.choice(possible)()
+
+
+@proves("replication/turn")
+@pytest.mark.parametrize("nodes", ["ab", "abc", "abcd"])
+def test_every_hub_gets_its_turn_without_waiting_for_a_timeout_in_whatever_order_things_arrive(nodes: str) -> None:
+    for seed in range(300):
+        schedule = Schedule(nodes, seed, work=12)
+        schedule.run(steps_max=2_000)
+        assert [hub.queue for hub in schedule.hubs.values()] == [0] * len(nodes), f"seed {seed}"

@@ -28,7 +28,6 @@ from telex.http_client.transport import (
     RetryTransport,
     Transport,
     is_loopback,
-    position_header,
     whole,
 )
 from telex.model.contracts import PathVerdict
@@ -395,7 +394,7 @@ async def followed(
         left = SILENCE_SECONDS if wait is None else min(SILENCE_SECONDS, last + wait - line.clock.now())
         if left <= 0:
             return
-        headers = STREAM | {"last-event-id": str(after)} | position_header(line.position)
+        headers = STREAM | {"last-event-id": str(after)} | line.position.headers()
         try:
             async with (
                 attempts.wire.stream(request, headers, left) as (status, chunks),

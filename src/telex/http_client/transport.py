@@ -40,6 +40,8 @@ NOT_DONE = (NOT_READY, b'"store-unavailable"')  # codes of 503: another hub may 
 MAYBE_DONE = (b'"outcome-unknown"', b'"hub-closing"')  # the same, but this one may have done it
 POSITION = "telex-position"  # header: entry of the log that the client has seen, or that the hub's copy has
 POSITION_DIGITS_MAX = 18
+LOG_NAME = "telex-log"  # header: which log that is
+LOG_NAME_CHARACTERS_MAX = 64
 ANSWER_BYTES_MAX = 256 * 1_048_576  # no response of a hub is larger
 PLAIN = "identity"
 NO_HUB = "which no Telex hub does: is it one?"
@@ -47,10 +49,24 @@ TOO_LONG = "the response took too long"
 Stream = tuple[int, AsyncIterator[bytes]]  # status and chunks
 
 
+class LogPosition(NamedTuple):
+    """How much of a shared log a hub's copy has, or a client has seen."""
+
+    entry: int = 0  # 0: unknown, or none
+    log: str = ""  # its name
+
+    def headers(self) -> dict[str, str]:
+        return {POSITION: str(self.entry), LOG_NAME: self.log} if self.entry else {}
+
+    def advanced(self, other: "LogPosition") -> "LogPosition":
+        """The later of two positions; the other one, if it is of another log, which counts anew."""
+        return other if other.log and other.log != self.log else max(self, other, key=lambda one: one.entry)
+
+
 class HttpReply(NamedTuple):
     status: int
     body: bytes
-    position: int = 0  # of the hub's copy of a shared log; 0: it has no such copy
+    position: LogPosition = LogPosition()  # of the hub's copy
 
 
 class HttpQuery(NamedTuple):
@@ -64,14 +80,14 @@ class HttpQuery(NamedTuple):
     wait: float = 0.0  # seconds that the hub is asked to wait
     twice: bool = True  # idempotent: retried even if it may have arrived
     id: str | None = None  # of the message, for OutcomeUnknown
-    position: int = 0  # that the hub's copy must have; 0: any
+    position: LogPosition = LogPosition()  # that the hub's copy must have
 
     def options(self, connect_seconds: float) -> dict[str, Any]:
         """Arguments of the client's `stream`."""
         headers = {"content-type": self.kind} if self.body is not None else {}
         if (trace := traceparent()) is not None:
             headers[TRACEPARENT] = trace
-        headers |= position_header(self.position)
+        headers |= self.position.headers()
         timeout = httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=connect_seconds, pool=None)
         head = {"method": self.method, "url": self.path, "params": self.query, "headers": headers}
         return {**head, "content": self.body, "timeout": timeout}
@@ -259,14 +275,11 @@ def _must_be_plain(response: httpx2.Response) -> None:
         raise StoreError(f"the hub sent a compressed response, {NO_HUB}")
 
 
-def position_header(position: int) -> dict[str, str]:
-    return {POSITION: str(position)} if position else {}
-
-
-def _position(response: httpx2.Response) -> int:
-    """0: absent, or no number."""
-    text = response.headers.get(POSITION, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= POSITION_DIGITS_MAX else 0
+def _position(response: httpx2.Response) -> LogPosition:
+    text, log = response.headers.get(POSITION, ""), response.headers.get(LOG_NAME, "")
+    is_number = text.isascii() and text.isdigit() and len(text) <= POSITION_DIGITS_MAX
+    is_name = log.isascii() and log.isalnum() and len(log) <= LOG_NAME_CHARACTERS_MAX
+    return LogPosition(int(text) if is_number else 0, log if is_name else "")
 
 
 async def whole(chunks: AsyncIterator[bytes]) -> bytes:
@@ -327,7 +340,7 @@ class RetryTransport:
         self.wires, self.clock, self._name, self._limits = wires, clock, name, limits
         self.answered = False
         self.current = 0  # index of the hub that new requests go to: the one that answered last
-        self.position = 0  # the highest that a hub has reported: no later request is answered from an older copy
+        self.position = LogPosition()  # the latest that a hub has reported: no request is answered from an older copy
 
     @property
     def patience(self) -> float:
@@ -355,7 +368,7 @@ class RetryTransport:
                 raise StoreUnavailable(f"{self._name} is no hub address: use http://HOST:PORT.") from error
             else:
                 self.answered = self.answered or reply.status not in GATEWAY
-                self.position = max(self.position, reply.position)
+                self.position = self.position.advanced(reply.position)
                 if not self.is_retried(reply, twice=question.twice):
                     attempts.succeed()
                     return reply

@@ -44,5 +44,9 @@ class Replica(Protocol):
     def position(self) -> int:
         """The last entry of the log that this copy has."""
 
+    @property
+    def incarnation(self) -> str:
+        """Name of the log: another one counts its entries anew."""
+
     async def reach(self, position: int, seconds: float) -> bool:
         """Wait until this copy has that entry. False: it did not arrive in time."""

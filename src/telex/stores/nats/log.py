@@ -51,7 +51,8 @@ _NAME_IN_USE = 10058  # by a stream of another configuration
 _NO_LEADER = (10008, 10009)  # of the cluster or of JetStream, during an election
 _NO_PEERS = 10005  # for the replicas of a stream: the description says why
 _NO_ROOM = (10077, 10023, 10047, 10122)  # of the stream, the account or the disk
-_STATUS, _STALLED, _LAST_SENT = "Status", "Nats-Consumer-Stalled", "Nats-Last-Stream"
+_ENTRY = "$JS.ACK."  # reply subject of what is in the stream; heartbeats and flow control have none or another one
+_STALLED, _LAST_SENT = "Nats-Consumer-Stalled", "Nats-Last-Stream"
 
 
 class LogState(NamedTuple):
@@ -243,8 +244,8 @@ class Log:
             if follower is not self._follower:
                 return  # of a consumer that was replaced
             self.heard_at = time.monotonic()
-            headers = message.headers
-            if headers and headers.get(_STATUS) == "100":
+            headers = message.headers or {}
+            if not message.reply.startswith(_ENTRY):
                 reply = message.reply or headers.get(_STALLED)
                 if reply:
                     hear(lambda: self._client.publish(reply))
@@ -252,7 +253,7 @@ class Log:
                 return
             about = message.metadata
             self._delivered = about.sequence.stream
-            mac = (headers or {}).get(MAC_HEADER, "")
+            mac = headers.get(MAC_HEADER, "")
             hear(Entry(about.sequence.stream, message.data, mac, about.timestamp.timestamp()))
 
         subscription = await self._client.subscribe(inbox, cb=receive, pending_msgs_limit=-1, pending_bytes_limit=-1)
@@ -309,8 +310,16 @@ class Log:
     # --- messages between hubs ---------------------------------------------------------------------------------------
 
     async def listen(self, subject: str, hear: Callable[[Msg], Awaitable[None]]) -> Subscription:
-        subscription = await self._client.subscribe(subject, cb=hear)
-        await self._client.flush()
+        """
+        Raises:
+            StoreUnavailable: the servers do not answer.
+        """
+        try:
+            subscription = await self._client.subscribe(subject, cb=hear)
+            await self._client.flush()
+        except (nats.errors.Error, OSError) as error:
+            say = f"the servers of {self.address} do not answer: {str(error) or type(error).__name__}"
+            raise StoreUnavailable(say) from error
         return subscription
 
     def new_inbox(self) -> str:

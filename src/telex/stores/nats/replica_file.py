@@ -25,6 +25,7 @@ except ImportError:  # pragma: no cover - not a Unix: two hubs with one copy are
     fcntl = None  # type: ignore[assignment]
 
 HUB_LOCK = "-hub"  # suffix of the file that a hub locks
+LOG_PAGES = 4_000  # of SQLite's log before a checkpoint, which syncs the copy while callers wait
 # Of the connection that applies batches, and not of the file: the full-text index of a copy is its own.
 _REMOVE_TEXTS = """CREATE TEMP TRIGGER texts_removed AFTER DELETE ON main.messages
 WHEN old.seq <= (SELECT value FROM local_marks WHERE name = 'texts')
@@ -48,6 +49,7 @@ class ReplicaConnection(SqliteConnection):
 
     def __init__(self, path: str, *, reads_only: bool = False) -> None:
         super().__init__(path, durable=False)
+        self._connection.wal_autocheckpoint(LOG_PAGES)
         if reads_only:  # nothing but the transaction of a batch may change a replicated table
             self._cursor.execute("PRAGMA query_only = 1")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import apsw
 import msgspec
+import nats.errors
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from nats.js.errors import APIError
 
 from telex.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnavailable
 from telex.model.named_tuple import NamedTuple
@@ -41,6 +41,7 @@ from telex.stores.sqlite.transaction import SqliteTransaction, WriteJob
 FILE = "telex.db"  # so that --store FOLDER finds the token file beside it
 TICK_SECONDS = 0.05
 APPLY_SECONDS = 0.02  # of one transaction that applies batches: callers are served in between
+APPLY_AGAIN_SECONDS = 1.0  # after the disk was full
 ANNOUNCE_SECONDS = 1.0
 GONE_SECONDS = 5.0  # a hub that has not announced itself for so long is not listed
 LOG_CHECKS, CHECK_AGAIN_SECONDS = 5, 0.5  # before a log that seems to have lost entries halts a hub
@@ -99,7 +100,7 @@ class ReplicatedStore(SqliteStore):
         self._group = self.batches
         self._inbox: deque[Entry | Callable[[], Awaitable[None]]] = deque()
         self._is_applying = False
-        self._must_follow = True
+        self._must_follow, self._follow_from = True, 0.0
         self._moved = asyncio.Event()
         self.on_applied: Callable[[], None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -227,7 +228,7 @@ class ReplicatedStore(SqliteStore):
     async def _watch(self) -> None:
         """Follow the log, and start again when nothing comes from it."""
         while not self._is_closed:  # nats-py may swallow a cancellation
-            if self._must_follow or self._log.is_silent:
+            if (self._must_follow or self._log.is_silent) and time.monotonic() >= self._follow_from:
                 await self._follow()
             self.batches.check(time.monotonic())
             await asyncio.sleep(TICK_SECONDS)
@@ -240,12 +241,8 @@ class ReplicatedStore(SqliteStore):
             await self._log.follow(self.position, self._hear)
         except StoreDamaged as error:
             self.lost(error)
-        except (APIError, StoreError, TimeoutError, OSError):
+        except (nats.errors.Error, StoreError, TimeoutError, OSError):
             self._must_follow = True
-        except Exception as error:  # nats.errors.Error: no answer
-            self._must_follow = True
-            if type(error).__module__ != "nats.errors":
-                raise
 
     async def _check_log(self) -> None:
         """
@@ -376,7 +373,7 @@ class ReplicatedStore(SqliteStore):
         if isinstance(error, (StoreDamaged, StoreTooNew)):
             self.lost(error)
         elif isinstance(error, (apsw.Error, StoreError)):
-            self._must_follow = True
+            self._must_follow, self._follow_from = True, time.monotonic() + APPLY_AGAIN_SECONDS
         else:
             self.lost(StoreDamaged(f"entry {position} of the log cannot be applied: {error!r}"))
             raise error
@@ -531,18 +528,21 @@ class ReplicatedStore(SqliteStore):
         """Put snapshots into the object store and cut the log behind them, if this hub was the last to write."""
         while not self._is_closed:
             await asyncio.sleep(CHECK_LOG_SECONDS)
-            with suppress(APIError, StoreError, TimeoutError, OSError):
-                state = await self._log.state(time.monotonic())
-                if state is None or self.batches.halted is not None:
-                    continue
-                self._state, self._log_bytes, self._log_end = state, state.bytes, max(self._log_end, state.last)
-                names = await self._snapshots.positions()
-                self._snapshot = names[-1] if names else 0
-                is_old = time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS and self.position > self._snapshot
-                grown = state.bytes - self._snapshot_bytes
-                limit = min(SNAPSHOT_BYTES, state.bytes_max // 4) if state.bytes_max > 0 else SNAPSHOT_BYTES
-                if self.writer == self.node and (is_old or grown > limit):
-                    await self.snapshot()
+            if self.batches.halted is None:
+                await _quietly(self._keep_snapshot)  # next time, after an election or when the disk has room
+
+    async def _keep_snapshot(self) -> None:
+        state = await self._log.state(time.monotonic())
+        if state is None:
+            return
+        self._state, self._log_bytes, self._log_end = state, state.bytes, max(self._log_end, state.last)
+        names = await self._snapshots.positions()
+        self._snapshot = names[-1] if names else 0
+        is_old = time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS and self.position > self._snapshot
+        grown = state.bytes - self._snapshot_bytes
+        limit = min(SNAPSHOT_BYTES, state.bytes_max // 4) if state.bytes_max > 0 else SNAPSHOT_BYTES
+        if self.writer == self.node and (is_old or grown > limit):
+            await self.snapshot()
 
     async def snapshot(self) -> int:
         """Put a snapshot into the object store, and cut the log behind the last but one. Its position."""
@@ -573,6 +573,7 @@ class ReplicatedStore(SqliteStore):
         flight = self.batches.flight
         if flight is not None:
             await asyncio.wait([flight.done], timeout=2.0)
+        self.turn.pass_on(time.monotonic())
         self._is_closed = True
         for subscription in self._subscriptions:
             await _quietly(subscription.unsubscribe)
@@ -596,9 +597,14 @@ class ReplicatedStore(SqliteStore):
 async def _make_copy(log: Log, state: LogState, signer: Signer, path: str, until: float) -> None:
     """Start from the newest snapshot, or from nothing if the log has everything."""
     snapshots = SnapshotStore(log)
-    positions = await log.repeat(snapshots.positions, until)
-    if positions:
-        await snapshots.fetch(positions[-1], path, signer)
+
+    async def fetch() -> bool:
+        positions = await snapshots.positions()
+        if positions:
+            await snapshots.fetch(positions[-1], path, signer)
+        return bool(positions)
+
+    if await log.repeat(fetch, until):
         return
     if state.first > 1:
         raise StoreDamaged(f"the log of {log.address} starts at entry {state.first}, and there is no snapshot before.")

@@ -39,15 +39,21 @@ class Pending:
 class Flight:
     """A batch that is being published. Its transaction is open."""
 
-    def __init__(self, batch: Batch, data: bytes, chain: bytes) -> None:
-        self.base, self.data, self.chain = batch.base, data, chain
+    def __init__(self, batch: Batch, data: bytes, mac: str, chain: bytes) -> None:
+        self.base, self.data, self.mac, self.chain = batch.base, data, mac, chain
         self.migrates, self.turn = bool(batch.migrate), batch.turn
         self.pending: Sequence[Pending] = ()
         self.answers: Sequence[Any] = ()
         self.tx: SqliteTransaction | None = None
         self.in_doubt = False  # an attempt had no answer: it may be in the log
         self.done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()  # True: committed
-        self.sent_at = 0.0  # wall clock
+        self.error: Exception | None = None
+        self.began = time.monotonic()
+
+    @property
+    def since(self) -> float:
+        """When its first job was submitted."""
+        return min((one.since for one in self.pending), default=self.began)
 
 
 class CacheOwner(Protocol):
@@ -143,7 +149,7 @@ class BatchWriter:
         if not self._log.is_connected:
             return  # `check` comes back to it
         if not self._queue:
-            self._turn.pass_on(self._store.position, time.monotonic())
+            self._turn.pass_on(time.monotonic())
         elif self._turn.is_mine(self._store.position):
             self._decide(1 if self._singly else JOBS_MAX)
         else:
@@ -184,8 +190,7 @@ class BatchWriter:
         if not rows and not any(job.durable for job in jobs):
             self._commit_locally(tx, pending, answers)
             return
-        # Callers that were answered together are likely to send again.
-        turn = self._turn.following(has_more=len(pending) > 1 or bool(self._queue))
+        turn = self._turn.following(has_more=self._has_more(pending))
         flight = self._flight(rows=pack(rows), turn=turn)
         if len(flight.data) > self._log.batch_bytes_max:
             self._undo()
@@ -193,6 +198,10 @@ class BatchWriter:
             return
         flight.pending, flight.answers, flight.tx = pending, answers, tx
         self._start(flight)
+
+    def _has_more(self, pending: Sequence[Pending]) -> bool:
+        """Callers that are answered together are likely to send again."""
+        return len(pending) > 1 or bool(self._queue)
 
     def _run(self, jobs: Sequence[WriteJob]) -> tuple[SqliteTransaction, list[Any], bytes]:
         """Run the jobs in a transaction that stays open. Their answers, and the rows they have changed."""
@@ -259,7 +268,7 @@ class BatchWriter:
             turn=turn,
         )
         data = encode(batch)
-        return Flight(batch, data, next_chain(store.chain, batch.base + 1, data))
+        return Flight(batch, data, self._signer.sign(data), next_chain(store.chain, batch.base + 1, data))
 
     def _start(self, flight: Flight) -> None:
         self._file.set_place(flight.base + 1, flight.chain, self._node)
@@ -269,7 +278,11 @@ class BatchWriter:
         task.add_done_callback(self.tasks.discard)
 
     async def write_special(self, *, migrate: int = 0) -> bool:
-        """Write a checkpoint, or a change of the schema. False: another batch came first."""
+        """Write a checkpoint, or a change of the schema. False: another batch came first.
+
+        Raises:
+            StoreError: the log has no room or does not answer, or this hub has halted.
+        """
         while self.flight is not None:
             await asyncio.wait([self.flight.done])
         if self.halted is not None:
@@ -279,15 +292,16 @@ class BatchWriter:
             self._file.migrate(migrate)
         flight = self._flight(migrate=migrate, is_checkpoint=not migrate)
         self._start(flight)
-        return await flight.done
+        is_committed = await flight.done
+        if flight.error is not None:
+            raise flight.error
+        return is_committed
 
     # --- publishing --------------------------------------------------------------------------------------------------
 
     async def _publish(self, flight: Flight) -> None:
-        mac = self._signer.sign(flight.data)
-        flight.sent_at = time.time()
         while self.flight is flight:
-            outcome = await self._log.publish(flight.data, mac, flight.base)
+            outcome = await self._log.publish(flight.data, flight.mac, flight.base)
             if self.flight is not flight:
                 return  # the log has delivered what is there
             await self._judge(flight, outcome)
@@ -324,7 +338,8 @@ class BatchWriter:
     def is_own(self, entry: Entry) -> bool:
         """Is this entry the batch in flight?"""
         flight = self.flight
-        return flight is not None and entry.position == flight.base + 1 and entry.data == flight.data
+        own = None if flight is None else (flight.base + 1, flight.data, flight.mac)
+        return own == (entry.position, entry.data, entry.mac)
 
     def delivered(self) -> bool:
         """The log has delivered the batch in flight. False: its acknowledgement has to be waited for."""
@@ -346,10 +361,9 @@ class BatchWriter:
             return
         schema = self._file.schema if flight.migrates else self._store.schema
         self._store.committed(flight.tx, flight.base + 1, flight.chain, schema)
-        if self._turn.holder != self._node:
-            self._turn.take()
-        if flight.turn:
-            self._turn.passed(flight.turn, flight.base + 1, time.monotonic())
+        now = time.monotonic()
+        self._turn.written(self._node, flight.base + 1, now, flight.turn)
+        self._turn.pass_on(now, has_more=self._has_more(flight.pending))  # to one that asked after the decision
         self._end(flight, flight.answers, committed=True)
 
     def overtaken(self) -> None:
@@ -365,6 +379,7 @@ class BatchWriter:
 
     def _fail(self, flight: Flight, error: Exception) -> None:
         self._undo()
+        flight.error = error
         self._end(flight, [FailedJob(error)] * len(flight.pending), committed=False)
 
     def _end(self, flight: Flight, answers: Sequence[Any], *, committed: bool) -> None:
@@ -392,7 +407,7 @@ class BatchWriter:
             error = StoreUnavailable("the log does not answer: nothing of this was stored.")
             resolve(one.future, FailedJob(error))
         flight = self.flight
-        if flight is not None and flight.pending and now - min(one.since for one in flight.pending) > OUTCOME_SECONDS:
+        if flight is not None and now - flight.since > OUTCOME_SECONDS:
             self._fail(
                 flight, OutcomeUnknown("outcome unknown (the log does not answer): send again with the same id.")
             )

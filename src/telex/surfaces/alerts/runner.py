@@ -17,7 +17,7 @@ from telex.config.notify import NotifySettings
 from telex.errors import TelexError
 from telex.model.message import ALERTED
 from telex.model.named_tuple import NamedTuple
-from telex.ports.store import EventQuery, Query, Reads, Store, Transaction
+from telex.ports.store import EventQuery, Query, Reads, Store, Transaction, last_event
 from telex.surfaces.alerts import DeliveryFailed, state
 from telex.surfaces.alerts.links import NewLinks, new_links
 from telex.surfaces.alerts.notification import Item, Notification, one_line
@@ -113,6 +113,7 @@ class AlertRunner:
         self.targets = targets_of(settings) if targets is None else targets
         self._items: dict[str, Item] = {}
         self._open: dict[str, OpenItem] = {}
+        self._as_of = 0  # number of the last event when they were read
         self.is_read = False  # nothing is sent or settled before
         self._counts = {target.name: [0, 0, 0] for target in self.targets}
         self._errors: dict[str, str] = {}
@@ -167,6 +168,7 @@ class AlertRunner:
 
     async def refresh(self) -> None:
         """Read what waits for a person, if all of it is known."""
+        as_of = await self.log.store.read(last_event)
         found = await self._needs()
         if found is None:
             return
@@ -177,15 +179,15 @@ class AlertRunner:
             key: before.get(key) or OpenItem(one_line(item.title, state.TITLE_CHARACTERS), send_at)
             for key, item in items.items()
         }
-        self._items, self.is_read = items, True
+        self._items, self._as_of, self.is_read = items, as_of, True
 
     async def deliver_next(self, target: Target) -> bool:
         """Send the next notification of a target. False: there is none."""
-        items, open_, id_ = self._items, self._open, secrets.token_hex(BATCH_ID_BYTES)
+        items, open_, as_of, id_ = self._items, self._open, self._as_of, secrets.token_hex(BATCH_ID_BYTES)
 
         def decide(known: AlertState) -> Claim | None:
             now = self._now()
-            step = known.next_step(target.id, open_, now, id_)
+            step = known.next_step(target.id, open_, now, as_of=as_of, new_id=id_)
             return None if step is None else Claim(step, self._links(step, items, now), now)
 
         if decide(await self.log.current(self._now())) is None:  # most looks: without a write lock

@@ -36,6 +36,7 @@ class AlertBatch(NamedTuple):
     attempt: int = 0  # of the current change; 0 after a delivery
     due_at: float = 0.0  # end of the claim, or next attempt
     titles: Mapping[str, str] = {}  # of everything that it has named, by key
+    claimed: int = 0  # number of the event of its last claim
 
 
 class Link(NamedTuple):
@@ -96,7 +97,9 @@ class AlertState:
             batch = before or AlertBatch(id_, target, items)
             until = _number(detail.get("until"))
             titles = {**batch.titles, **items}
-            self.batches[id_] = batch._replace(items=items, titles=titles, stage="claimed", due_at=until)
+            self.batches[id_] = batch._replace(
+                items=items, titles=titles, stage="claimed", due_at=until, claimed=event.seq
+            )
             for hash_, link in _items(detail.get("links")):
                 self.links[hash_] = _link(link, event.at)
             return
@@ -115,10 +118,14 @@ class AlertState:
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    def next_step(self, target: str, open_: Mapping[str, OpenItem], now: float, new_id: str) -> Step | None:
-        """The next notification of a target. `open_`: everything that waits for a person, by key."""
+    def next_step(
+        self, target: str, open_: Mapping[str, OpenItem], now: float, *, as_of: int, new_id: str
+    ) -> Step | None:
+        """The next notification of a target. `open_`: everything that waits for a person, by key, after the event
+        `as_of`. What another hub has found since then is not in it, and not settled."""
         for batch in self.batches.values():
-            if batch.target == target and (step := _change(batch, open_, now)) is not None:
+            is_known = batch.target == target and batch.claimed <= as_of
+            if is_known and (step := _change(batch, open_, now)) is not None:
                 return step
         covered = {key for batch in self.batches.values() if batch.target == target for key in batch.items}
         fresh = {key: item for key, item in open_.items() if key not in covered}

@@ -54,6 +54,7 @@ INTERNAL_ERROR = asgi.problem(
 )
 
 POSITION, POSITION_DIGITS_MAX = b"telex-position", 18
+LOG_NAME = b"telex-log"  # header: which log the position is of
 BEHIND_SECONDS_MAX = 5.0  # that a request waits for this hub's copy of a shared store
 BEHIND = asgi.problem(
     503,
@@ -290,14 +291,16 @@ def replica_middleware(app: App, replica: Replica) -> App:
     the response: a client that changes its hub reads its own writes."""
 
     async def handle(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-        wanted = _position(asgi.header(scope, POSITION))
+        name = replica.incarnation.encode()
+        wanted = _position(asgi.header(scope, POSITION)) if asgi.header(scope, LOG_NAME) in (b"", name) else 0
         if wanted > replica.position and not await replica.reach(wanted, BEHIND_SECONDS_MAX):
             await asgi.reply(send, BEHIND)
             return
 
         async def send_with_position(event: MutableMapping[str, Any]) -> None:
             if event["type"] == "http.response.start":
-                event = {**event, "headers": [*event["headers"], (POSITION, b"%d" % replica.position)]}
+                own = ((POSITION, b"%d" % replica.position), (LOG_NAME, name))
+                event = {**event, "headers": [*event["headers"], *own]}
             await send(event)
 
         await app(scope, receive, send_with_position)
