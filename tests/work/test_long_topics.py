@@ -146,13 +146,15 @@ def test_the_index_of_contracts_is_what_the_plans_say(messages: list[WorkMessage
     book: dict[str, Any] = {}
     for message in messages:
         written(book, message, reducer.fold_in_place)
-        index: ContractIndex = book.get("contracts", ContractIndex({}, {}, {}, {}))
+        index: ContractIndex = book.get("contracts", ContractIndex.empty())
         plans = {state.id: state for topic, state in book.items() if topic.startswith("plan:") and state.revisions}
         assert index.open.keys() == {name for name, plan in plans.items() if plan.is_open}
         assert index.closed.keys() == plans.keys() - index.open.keys()
         tasks = {name: plan.revisions[-1].words.tasks for name, plan in plans.items()}
         having = {task: {name for name in tasks if task in tasks[name]} for each in tasks.values() for task in each}
         assert {task: set(plans) for task, plans in index.by_task.items()} == having
+        assert index.names.keys() == {name.strip().casefold() for name in plans}
+        assert set(index.names.values()) <= plans.keys()
 
 
 OTHER = TaskStateMachine(

@@ -129,7 +129,7 @@ def test_a_plan_that_waits_for_thousands_is_no_work_to_look_at(team: Team) -> No
 @given(data=st.data())
 def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data: st.DataObject) -> None:
     """A letter changed, a piece lost, or put to another message or topic."""
-    state = ContractIndex({"P": PlanSummary(("dev",), "lead", ("T1", "T2"))}, {}, {"T1": ("P",)}, {})
+    state = ContractIndex({"P": PlanSummary(("dev",), "lead", ("T1", "T2"))}, {}, {"T1": ("P",)}, {}, {"p": "P"})
     topic, seq, words = "contracts", 9, encode_snapshot("contracts", 9, state)
     place = data.draw(st.integers(0, len(words) - 1))
     letter = data.draw(st.sampled_from('[]{}",:0a1enul').filter(lambda one: one != words[place]))

@@ -132,6 +132,11 @@ class ContractIndex(NamedTuple):
     closed: dict[str, PlanSummary]
     by_task: dict[str, tuple[str, ...]]  # plans by task
     asks: dict[str, tuple[str, ...]]  # by the id of a pending request: the plans that it may mean
+    names: dict[str, str]  # by name without case and outer blanks: the first plan of that name
+
+    @classmethod
+    def empty(cls) -> "ContractIndex":
+        return cls({}, {}, {}, {}, {})
 
     def find(self, plan: str) -> PlanSummary | None:
         return self.open.get(plan) or self.closed.get(plan)

@@ -31,6 +31,7 @@ from telex.work.plans import (
     COMPLETE,
     CONTRACTS,
     asked_plan,
+    bare_name,
     contracts_in,
     covering,
     meant,
@@ -109,8 +110,7 @@ def _nearly_known(plan: str, contracts: ContractIndex) -> str | None:
     """A plan that differs from this new one by case or blanks only."""
     if contracts.find(plan) is not None:
         return None
-    bare = plan.strip().casefold()
-    return next((one for one in (*contracts.open, *contracts.closed) if one.strip().casefold() == bare), None)
+    return contracts.names.get(bare_name(plan))
 
 
 # --- paths of several contracts ---------------------------------------------------------------------------------------
@@ -121,11 +121,10 @@ def sharing(
 ) -> list[tuple[str, PlanSummary, int]]:
     """Open contracts of other agents that allow a path which this one allows, each with the place of that pattern here.
     `plans`: left out."""
-    agents, found = _agents(own.to, roster), []
-    for plan, summary in contracts.open.items():
-        if summary.to == own.to or plan in plans:
-            continue
-        place = _shared_pattern(own.allowed, summary.allowed)
+    to, agents, found = own.to, _agents(own.to, roster), []
+    others = [item for item in contracts.open.items() if item[1].to != to]
+    for plan, summary in others:
+        place = _shared_pattern(own.allowed, summary.allowed) if plan not in plans else None
         if place is not None and agents.isdisjoint(_agents(summary.to, roster)):
             found.append((plan, summary, place))
     return found

@@ -253,7 +253,7 @@ def _count(message: WorkMessage, name: str) -> int | None:
 
 def fold_contracts(state: ContractIndex | None, message: WorkMessage) -> ContractIndex:
     """Written in place, as the state of the whole team's contracts is long."""
-    index = ContractIndex({}, {}, {}, {}) if state is None else state
+    index = ContractIndex.empty() if state is None else state
     plan = message.text("plan")
     summary = index.find(plan)
     match message.action:
@@ -272,9 +272,14 @@ def fold_contracts(state: ContractIndex | None, message: WorkMessage) -> Contrac
     return index
 
 
+def bare_name(plan: str) -> str:
+    return plan.strip().casefold()
+
+
 def _open(index: ContractIndex, plan: str, before: PlanSummary | None, summary: PlanSummary) -> None:
     index.closed.pop(plan, None)
     index.open[plan] = summary
+    index.names.setdefault(bare_name(plan), plan)
     for task in set(before.tasks).difference(summary.tasks) if before is not None else ():
         index.by_task[task] = tuple([other for other in index.by_task[task] if other != plan])
         if not index.by_task[task]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from telex.model.text import DIGEST_BYTES, digest_of
 
-FOLDS_VERSION = 7  # goes up whenever a fold gives another state for the same messages
+FOLDS_VERSION = 8  # goes up whenever a fold gives another state for the same messages
 LONG = 200  # messages folded at once after which a snapshot pays
 CHECKSUM_CHARACTERS = 2 * DIGEST_BYTES
 _HOMES = ("telex.model.", "telex.work.")  # modules with the types of states

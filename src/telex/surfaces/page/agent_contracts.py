@@ -35,7 +35,7 @@ def _plan_at(plan: Plan, at: float) -> Plan:
 
 def _covering(plans: dict[str, Plan], agent: PageAgent) -> list[Plan]:
     summaries = {id_: PlanSummary(plan.to, plan.revisions[-1].by, ()) for id_, plan in plans.items()}
-    return [plans[id_] for id_ in covering(ContractIndex(summaries, {}, {}, {}), agent.name, agent.role)]
+    return [plans[id_] for id_ in covering(ContractIndex.empty()._replace(open=summaries), agent.name, agent.role)]
 
 
 def _contract(plan: Plan, *, is_past: bool) -> Facts:
