@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from telex.dialects.schema import Boolean, Fields, Group, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp, Tree
@@ -72,12 +73,23 @@ def _is_usual(text: str) -> bool:
     )
 
 
+@cache
+def _datetime_type() -> "type[datetime]":
+    """Imported on first use: a cold check of usual messages needs no datetime."""
+    from datetime import datetime
+
+    return datetime
+
+
 def parse_timestamp(text: str) -> ParsedTimestamp:
     """Parse ISO 8601. A missing zone is read as UTC and a missing time as midnight; both are a flaw."""
+    if len(text) == 20 and text[10] == "T" and text[11:13] < "24" and text[19] == "Z":
+        try:
+            return ParsedTimestamp(_datetime_type().fromisoformat(text))
+        except ValueError:
+            pass  # perhaps a leap second
     from datetime import UTC, datetime
 
-    if _is_usual(text):
-        return ParsedTimestamp(datetime.fromisoformat(text))
     shape = re.match(_SHAPE, text)
     if shape is None:
         return ParsedTimestamp(None, "malformed")
