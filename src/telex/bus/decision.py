@@ -536,7 +536,7 @@ def check_work_rules(
     from telex.work import reducer  # plain text and many types need no rules
 
     topics, action = Topics(context.team), message.action
-    rules = reducer.RuleContext(message.at, roster, context.limits, context.work, context.dialects)
+    rules = _NEW(reducer.RuleContext, (message.at, roster, context.limits, context.work, context.dialects))
     if action == "signal":
         from telex.bus.correlate import answers_no_dispatch
 

@@ -38,6 +38,7 @@ from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
 from telex.work.view import FOLDS, WorkMessage, work_message_from_log
 
+_NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 ROUTES_MAX = 1_024  # that are cached; one to everyone has as many inboxes as there are members
 
 
@@ -234,25 +235,20 @@ class Simulator:
 
     def _prepare(self, entry: LogEntry) -> PreparedSend:
         sender = entry.sender or ""
-        request = SendRequest(
-            entry.raw, sender, entry.role, entry.to, reply_to=entry.reply_to, correlation=entry.correlation
-        )
-        route = self._team.route((sender, entry.role, entry.to))
+        raw, role, to = entry.raw, entry.role, entry.to
+        request = _NEW(SendRequest, (raw, sender, role, to, None, entry.reply_to, entry.correlation, None, None, None))
+        route = self._team.route((sender, role, to))
         participants = Participants() if isinstance(route, Finding) else route.participants
         if not entry.kept and not isinstance(route, Finding):
             self._meet(route.member)
-        checked = self._context.validators.check(entry.raw, participants)
+        checked = self._context.validators.check(raw, participants)
         own_id = checked.envelope.id
         has_own_id = own_id is not None and not entry.kept
-        return PreparedSend(
-            request,
-            checked,
-            participants,
-            id=entry.id or own_id or f"line {entry.number}",
-            has_own_id=has_own_id,
-            digest=digest_of(entry.raw) if has_own_id else b"",  # identifies duplicates
-            began=self._clock.at,
-            evidence=_recorded_findings(entry, self._evidence),
+        id_ = entry.id or own_id or f"line {entry.number}"
+        digest = digest_of(raw) if has_own_id else b""  # identifies duplicates
+        evidence = _recorded_findings(entry, self._evidence) if entry.detail else ()
+        return _NEW(
+            PreparedSend, (request, checked, participants, id_, has_own_id, digest, self._clock.at, None, evidence)
         )
 
     def _meet(self, member: Member) -> None:
@@ -320,15 +316,12 @@ class ReplayDecision(Decision):
             verdict = "refused"
         elif decided.duplicate:
             verdict = "repeated"
-        traits, entry = self._checked.traits, self._entry
-        return SimulatedResult(
-            verdict,
-            agent=self._member.name or entry.sender or "",
-            dialect=traits.dialect if traits is not None else self._checked.dialect,
-            type=traits.type if traits is not None else None,
-            id=entry.id or self._checked.envelope.id,
-            findings=() if verdict == "repeated" else decided.findings,
-        )
+        _, traits, envelope = self._checked
+        entry = self._entry
+        dialect, type_ = (traits.dialect, traits.type) if traits is not None else (self._checked.dialect, None)
+        agent, id_ = self._member.name or entry.sender or "", entry.id or envelope.id
+        findings = () if verdict == "repeated" else decided.findings
+        return _NEW(SimulatedResult, (verdict, agent, dialect, type_, id_, findings))
 
     def _resolve_route(self) -> DecidedSend | None:
         refused = super()._resolve_route()
@@ -398,7 +391,7 @@ def _only_sender(type_: MessageType) -> Member:
 def _recorded_findings(entry: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
     """Findings of the send that a replay cannot produce. `evidence` is the severity of a claim that contradicts the
     repository; None ignores it."""
-    if not entry.detail or '"findings"' not in entry.detail:
+    if entry.detail is None or '"findings"' not in entry.detail:
         return ()
     recorded = detail_recorded(entry).get("findings")
     findings = []
