@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 import time
 from collections.abc import Coroutine
 from functools import partial
@@ -20,7 +21,8 @@ from telex.stores.nats import replica_file, store
 from telex.stores.nats.batch import MAC_HEADER, Batch, Entry, Head, read_entry
 from telex.stores.nats.log import Log, LogState, Outcome, Stored
 from telex.stores.nats.replica_file import ReplicaConnection
-from telex.stores.nats.writer import BatchWriter
+from telex.stores.nats.store import ReplicatedStore
+from telex.stores.nats.writer import LARGE_BATCH, TURN_BATCHES_MAX, BatchWriter
 from telex.stores.sqlite.schema import MIGRATIONS, REPLICATED, VERSION
 from telex.stores.sqlite.transaction import SqliteTransaction, WriteJob
 from tests.nats.kit import (
@@ -42,6 +44,7 @@ from tests.nats.servers import Servers
 from tests.proofs import proves
 
 CALLERS, SENDS = 4, 25
+BATCHES = 24  # of each of two busy hubs
 HOURS_2 = 7_200.0
 CLOCK_SECONDS_MAX = 2.0  # between two hubs on a busy machine
 BROKEN = (AssertionError, StoreError)
@@ -86,6 +89,26 @@ async def write_at_once(team: Team) -> int:
     return first.batches.conflicts + second.batches.conflicts
 
 
+async def write_much(team: Team) -> list[str]:
+    """Two hubs whose callers send again as soon as they have an answer. The hub that wrote, for each change of hubs."""
+    turn, writers = team.hubs[0].turn, list[str]()
+    written = turn.written
+
+    def note_writer(node: str, *args: Any) -> None:
+        if writers[-1:] != [node]:
+            writers.append(node)
+        written(node, *args)
+
+    async def call(hub: ReplicatedStore, number: int) -> None:
+        for count in range(BATCHES):
+            await hub.transaction(partial(_append, note(f"{number}-{count}")))
+
+    turn.written = note_writer  # type: ignore[method-assign, assignment]
+    await asyncio.gather(*(call(team.hubs[number % 2], number) for number in range(4 * LARGE_BATCH)))
+    assert len(await team.digests()) == 1
+    return writers
+
+
 async def publish_without_condition(log: Log, data: bytes, mac: str, _: int) -> Outcome:
     ack = await log.stream.publish(log.address.subject, data, headers={MAC_HEADER: mac})
     return Stored(ack.seq)
@@ -103,6 +126,26 @@ def test_two_hubs_that_write_at_once_store_every_message_once(one_server: Server
         async with hubs_of(one_server, tmp_path, 2) as team:
             assert await write_at_once(team) > 0
 
+    run(write())
+
+
+@proves("replication/turn")
+def test_two_busy_hubs_take_turns_of_a_few_batches(one_server: Servers, tmp_path: Path) -> None:
+    async def write() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            assert len(await write_much(team)) >= BATCHES // TURN_BATCHES_MAX
+
+    run(write())
+
+
+def test_a_hub_that_keeps_its_turn_while_it_has_work_is_found(
+    one_server: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def write() -> None:
+        async with hubs_of(one_server, tmp_path, 2) as team:
+            assert len(await write_much(team)) < BATCHES // TURN_BATCHES_MAX
+
+    monkeypatch.setattr("telex.stores.nats.writer.TURN_BATCHES_MAX", sys.maxsize)
     run(write())
 
 

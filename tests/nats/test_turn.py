@@ -19,10 +19,10 @@ class Network:
         self.turns = {node: Turn(node, lambda to, message: self.waiting.append((to, message))) for node in nodes}
         self.position = 0
 
-    def write(self, node: str, *, has_more: bool = False) -> None:
+    def write(self, node: str, *, has_more: bool = False, keeps: bool = False) -> None:
         """This hub writes a batch, which names those that wait, and all others get it."""
         self.position += 1
-        named = self.turns[node].following(has_more=has_more)
+        named = self.turns[node].following(has_more=has_more, keeps=keeps)
         for turn in self.turns.values():
             turn.written(node, self.position, 0.0, named)
 
@@ -94,6 +94,36 @@ def test_a_hub_that_has_more_to_write_gets_the_turn_back_after_the_others() -> N
         network.write(writer)
     assert order == ["b", "c", "a"]
     assert network.waiting == []  # the batches have said everything
+
+
+@proves("replication/turn")
+def test_a_hub_that_keeps_its_turn_after_a_batch_tells_those_that_wait() -> None:
+    network = Network("a", "b", "c")
+    network.write("a")
+    network.turns["b"].ask(0.0)
+    network.turns["c"].ask(0.0)
+    network.deliver()
+    network.write("a", keeps=True)
+    assert network.writers == ["a"]
+    network.write("a", has_more=True)
+    assert network.writers == ["b"]
+    network.write("b")
+    assert network.writers == ["c"]
+    assert network.waiting == []  # the batches have said everything
+
+
+def test_a_hub_that_has_nothing_more_to_write_passes_a_turn_on_that_it_had_kept() -> None:
+    network = Network("a", "b", "c")
+    network.write("a")
+    network.turns["b"].ask(0.0)
+    network.turns["c"].ask(0.0)
+    network.deliver()
+    network.write("a", keeps=True)
+    assert network.turns["a"].pass_on(0.0)
+    network.deliver()
+    assert network.writers == ["b"]
+    network.write("b")
+    assert network.writers == ["c"]
 
 
 def test_a_hub_that_asked_while_a_batch_was_published_gets_the_turn_after_it_and_gives_it_back() -> None:
@@ -251,7 +281,7 @@ class Hub:
         self.turn = Turn(node, partial(schedule.send, node))
         self.queue = self.position = 0
         self.flight: tuple[str, ...] | None = None
-        self.is_published = False
+        self.is_published = self.keeps = False
 
     def step(self) -> None:
         if self.flight is not None:
@@ -261,7 +291,9 @@ class Hub:
         elif self.turn.is_mine(self.position):
             decided = self._schedule.chance.randint(1, self.queue)
             self.queue -= decided
-            self.flight, self.is_published = self.turn.following(has_more=decided > 1 or self.queue > 0), False
+            self.keeps = self._schedule.chance.random() < 0.3
+            has_more = decided > 1 or self.queue > 0
+            self.flight, self.is_published = self.turn.following(has_more=has_more, keeps=self.keeps), False
         else:
             self.turn.ask(0.0)
 
@@ -278,7 +310,8 @@ class Hub:
         self.turn.written(node, self.position, 0.0, named)
         if node == self.node:
             self.flight = None
-            self.turn.pass_on(0.0, has_more=self.queue > 0)
+            if not self.keeps:
+                self.turn.pass_on(0.0, has_more=self.queue > 0)
         self.step()
 
 

@@ -5,6 +5,8 @@ together with the list of hubs that wait behind it: in the next batch if the hol
 with a message after the batch that was being published. A hub that gets no answer takes the turn: if the old holder
 still writes, one of the two batches fails its condition and is decided again.
 
+A turn is one batch, or up to four while they are large: the other hubs apply one while the next one is published.
+
 Batches and messages reach a hub in any order. What a hub knows about the turn therefore has a version, and earlier
 knowledge never replaces later knowledge. A hub that is asked and knows a later holder answers with that.
 """
@@ -128,9 +130,12 @@ class Turn:
         elif self._asked is not None:
             self._ask(now)
 
-    def following(self, *, has_more: bool) -> tuple[str, ...]:
-        """Nodes to name in the next batch of this hub. `has_more`: it expects to write again soon."""
-        return (*self._waiting, self._node) if self._waiting and has_more else tuple(self._waiting)
+    def following(self, *, has_more: bool, keeps: bool = False) -> tuple[str, ...]:
+        """Nodes to name in the next batch of this hub. `has_more`: it expects to write again soon; `keeps`: it also
+        writes the batch after that."""
+        if not self._waiting or not (has_more or keeps):
+            return tuple(self._waiting)
+        return (self._node, *self._waiting) if keeps else (*self._waiting, self._node)
 
     def pass_on(self, now: float, *, has_more: bool = False) -> bool:
         """No batch is being published: grant the turn to the next hub that waits, if there is one. `has_more`: this one

@@ -26,6 +26,8 @@ RETRY_SECONDS = 0.03
 OWN_COPY_SECONDS = 0.3  # how long a conflict waits for the log to deliver what is there
 SAFE_REPLICAS = 3  # with so many, an entry that was delivered is as safe as one that was acknowledged
 JOBS_MAX = 500  # of one batch
+LARGE_BATCH = 32  # jobs, after which a hub keeps its turn
+TURN_BATCHES_MAX = 4  # that a hub writes before it passes its turn on
 
 
 class Pending:
@@ -93,6 +95,7 @@ class BatchWriter:
         self._number = 0
         self._singly = 0  # so many jobs of the queue get a batch of their own, after one of their group failed
         self._is_scheduled = False
+        self._kept_turns = 0  # large batches after which this hub has kept its turn
         self.flight: Flight | None = None
         self.halted: StoreError | None = None
         self.decides_twice = False  # for tests: each batch is decided, rolled back, and decided again
@@ -190,7 +193,9 @@ class BatchWriter:
         if not rows and not any(job.durable for job in jobs):
             self._commit_locally(tx, pending, answers)
             return
-        turn = self._turn.following(has_more=self._has_more(pending))
+        is_large = len(pending) >= LARGE_BATCH
+        self._kept_turns = (self._kept_turns + 1) % TURN_BATCHES_MAX if is_large else 0
+        turn = self._turn.following(has_more=self._has_more(pending), keeps=self._kept_turns > 0)
         flight = self._flight(rows=pack(rows), turn=turn)
         if len(flight.data) > self._log.batch_bytes_max:
             self._undo()
@@ -363,7 +368,8 @@ class BatchWriter:
         self._store.committed(flight.tx, flight.base + 1, flight.chain, schema)
         now = time.monotonic()
         self._turn.written(self._node, flight.base + 1, now, flight.turn)
-        self._turn.pass_on(now, has_more=self._has_more(flight.pending))  # to one that asked after the decision
+        if not self._kept_turns:
+            self._turn.pass_on(now, has_more=self._has_more(flight.pending))  # to one that asked after the decision
         self._end(flight, flight.answers, committed=True)
 
     def overtaken(self) -> None:
