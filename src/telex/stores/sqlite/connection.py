@@ -28,7 +28,8 @@ def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
         case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
             return StoreFull(f"no room on the disk for {path}: nothing of this was stored; free some space.")
         case apsw.NotADBError():
-            return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
+            say = f"{path} is not a SQLite database; nothing was changed. Give the path of a store"
+            return StoreDamaged(f"{say}, or restore a backup with telex restore FILE.")
         case apsw.CorruptError():
             return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
         case apsw.ConnectionClosedError() | apsw.CursorClosedError():

@@ -242,7 +242,7 @@ def _acting_agent(caller: Caller, agent: str, verb: Verb, acts: str, given: dict
 
 
 def _differs(agent: str, name: str, claimed: str) -> Finding:
-    say = f"Act as {agent}, or leave {name} out: the token is bound to that name."
+    say = f"Act as {agent}, or give no name: the token is bound to that name."
     return Finding(DIFFERS, f"$.{name}", say, expected=agent, found=claimed[:60])
 
 
