@@ -17,7 +17,7 @@ _INTRODUCTION = """\
 can be piped. Without `--store` a command uses the store of the project; see [environment](environment.md)."""
 _EXIT_CODES = (
     ("0", "done"),
-    ("1", "failed, for a reason that no other code has"),
+    ("1", "any other failure"),
     ("2", "refused: a message, a path or a replay has findings that stop it"),
     ("3", "not found: no such message, agent, file or code"),
     ("4", "timed out"),

@@ -46,7 +46,8 @@ def init_command(
 ) -> int:
     """Install Telex in Claude Code, Codex, Gemini CLI, opencode, Qwen Code, Copilot CLI and Cursor.
 
-    Without names: in those that are on this machine. Changes only entries of Telex, and prints how to undo it.
+    Without names it installs in the clients of this machine. It changes only entries of Telex, and prints the command
+    that removes them.
     """
     setup = setup_here()._replace(agent=_agent_name(agent), has_hooks=not without_hooks)
     here = places()

@@ -49,7 +49,7 @@ Quote = Callable[[str], str]
 
 @command("why", [id_argument, *BUS])
 def why_command(id: str, store: str | None, as_json: bool) -> int:
-    """Show the history of a message: who sent it, who leased it, their reasons, and what comes next."""
+    """Show the history of a message: sender, leases, acks, failures with their reasons, and the next step."""
     with opened_to_look(store) as bus:
         histories = bus.why(id)
     if as_json:
