@@ -66,7 +66,7 @@ class WorkerRun:
 
     @property
     def busy_handlers(self) -> int:
-        """How many calls of handlers do not wait for a reply."""
+        """Number of handler calls that do not wait for a reply."""
         return max(0, self._running - len(self._replies))
 
     @property

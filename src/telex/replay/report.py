@@ -48,7 +48,7 @@ class RefusalReason(NamedTuple):
 
 
 class WarningCount(NamedTuple):
-    """How many messages passed with this warning."""
+    """Number of messages that passed with this warning."""
 
     code: str
     times: int

@@ -45,7 +45,7 @@ def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
         case apsw.SQLError() if "no such table" in str(error):
             return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
         case _:
-            raise error  # a bug of ours, not a failure of the environment
+            raise error  # a bug of Telex, not a failure of the environment
 
 
 T = TypeVar("T")
@@ -267,7 +267,7 @@ class SqliteConnection:
         return answer
 
     def _is_in_place(self) -> bool:
-        """Is the file that SQLite has open still the one at this path? It costs a microsecond."""
+        """Whether the file that SQLite has open is still the one at this path. It costs a microsecond."""
         try:
             status = os.lstat(self._path)
         except OSError:

@@ -172,7 +172,7 @@ def _summary(outcome: Outcome, run: Installation) -> str:
 
 
 def _edit_lines(outcome: Outcome, run: Installation) -> list[tuple[str, str]]:
-    """What changed, a line for each file; one for our own folder."""
+    """Changes, a line for each file; one for the folder of Telex."""
     folder = run.places.folder(outcome.client) + os.sep
     inside = [edit for edit in outcome.changes if edit.path.startswith(folder)]
     lines = []

@@ -112,7 +112,7 @@ def _sessions_folder(store: str | None, settings: "Settings") -> str:
 
 
 def _reach(receipt: "Receipt", task: SendCommand) -> dict[str, str]:
-    """How each recipient can be reached now, by its name; few stores have sessions of clients."""
+    """Ways to reach each recipient now, by its name; few stores have sessions of clients."""
     if not task.sessions or not receipt.accepted:
         return {}
     from telex.surfaces.clients.sessions import reach_of

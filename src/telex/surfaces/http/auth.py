@@ -187,12 +187,12 @@ def _follows_link(headers: _RequestHeaders, scope: Scope) -> bool:
 
 
 def is_forwarded(headers: Iterable[Header]) -> bool:
-    """Has a proxy passed the request on? Its peer address is that of the proxy."""
+    """Whether a proxy has passed the request on. Its peer address is that of the proxy."""
     return _read_headers(headers).is_forwarded
 
 
 def is_loopback(peer: str | None) -> bool:
-    """Is the peer address, as the operating system reports it, this machine?"""
+    """Whether the peer address, as the operating system reports it, is of this machine."""
     if peer is None or peer in ("127.0.0.1", "::1"):
         return peer is not None
     try:
