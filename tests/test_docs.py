@@ -20,7 +20,7 @@ from tests.console_examples import plain, type_here
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+LINKED = [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 SLOW = ("docs/testing-your-store.md",)
 IN_PROCESSES = os.environ.get("TELEX_PROFILE") == "long"  # a process for each command, not only where a shell is needed
 NEXT_DAY = re.compile(r"(?<=until )\d{4}-\d\d-\d\d (?=\d\d:)")  # said where a lease ends after midnight

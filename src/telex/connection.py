@@ -205,7 +205,9 @@ def store_path(where: str | None, settings: Settings) -> str:
         return where.removeprefix(SQLITE)
     if "://" in where:
         if is_hub(where):
-            raise StoreUnavailable("this needs the store file: it does not work through a hub.")
+            raise StoreUnavailable(
+                "this needs the store file, not a hub: run it on the machine of the hub, with --store FILE."
+            )
         if where.lower().startswith(NATS):
             raise StoreUnavailable(
                 "only a hub opens a replicated team: telex serve --store nats://…; use the address of the hub here."

@@ -53,7 +53,7 @@ class Refused(TelexError):
 
     @property
     def findings(self) -> "tuple[Finding, ...]":
-        """What was found, with severity; at least one of them is a refusal."""
+        """The findings, with severity; at least one of them is a refusal."""
         return self.receipt.findings
 
     @property
@@ -67,7 +67,7 @@ class Refused(TelexError):
         return self.receipt.certain
 
     def explain(self) -> str:
-        """Why each code of the findings occurs and how to fix it, with an example: the text of `telex explain CODE`."""
+        """Cause and fix of each code of the findings, with an example: the text of `telex explain CODE`."""
         from telex.generate.codes import code_page, explanations
 
         codes = dict.fromkeys(finding.code for finding in self.findings)

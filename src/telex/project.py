@@ -50,7 +50,7 @@ def user_folder() -> str:
 
 
 def notify_file() -> str:
-    """Where the user's hubs send what waits for a person. It need not exist."""
+    """Path of the user's notify.toml, the settings of alerts. It need not exist."""
     return os.path.join(user_folder(), "notify.toml")
 
 

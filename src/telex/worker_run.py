@@ -66,7 +66,7 @@ class WorkerRun:
 
     @property
     def busy_handlers(self) -> int:
-        """How many calls of handlers do not wait for a reply."""
+        """Number of handler calls that do not wait for a reply."""
         return max(0, self._running - len(self._replies))
 
     @property
@@ -199,7 +199,9 @@ class WorkerRun:
             LOG.warning("%s got a report: %r", self._agent.name, lease.message.text)
             await self._retry(lease.ack)
         else:
-            await self._retry(partial(lease.nack, f"no handler for {lease.message.type or 'untyped messages'}"))
+            reason = f"no handler for {lease.message.type or 'untyped messages'}"
+            LOG.warning("%s has %s: nacks %s", self._agent.name, reason, original.id)
+            await self._retry(partial(lease.nack, reason))
 
     async def _guarded(self, lease: Lease, handling: Awaitable[None]) -> None:
         """An exception of the handler is a nack. A nack fails with LeaseLost if it is the lease of this message."""

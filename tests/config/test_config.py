@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from telex.config import Settings, load
-from telex.config.__main__ import PAGE, parts
 from telex.config.settings import HOOKS, HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM, ValueBounds, example
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
-from telex.generate.__main__ import filled
 from telex.model.limits import HUB_LIMITS, LIMITS, HubLimits, Limits
 from telex.model.roster import Member
 from tests.proofs import proves
@@ -306,9 +304,8 @@ def test_every_setting_is_in_the_table_and_every_limit_has_its_bounds() -> None:
         assert least <= getattr(HUB_LIMITS, name) <= most
 
 
-def test_the_page_of_settings_is_made_from_the_table() -> None:
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert filled(page, parts()) == page
+def test_the_page_of_settings_has_every_setting() -> None:
+    page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     for name in (*TEAM, *MEMBER, *STORE, *HOOKS, *LIMIT_BOUNDS, *HUB_BOUNDS):
         assert f"`{name}`" in page
 

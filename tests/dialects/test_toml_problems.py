@@ -201,6 +201,12 @@ def test_all_flaws_are_told_at_once_in_the_order_of_the_file() -> None:
     ]
 
 
+def test_a_type_without_senders_and_receivers_is_not_said_to_be_open_to_all() -> None:
+    text = LIKE_A_FRAME.replace('senders = ["a"]\nreceivers = ["b"]', "").replace("idle_notification", "note")
+    places = ["types.note.senders", "types.note.receivers"]
+    assert [flaw.where for flaw in declare(text, "mine.toml").flaws] == places
+
+
 def test_a_flaw_reads_like_a_compiler_error() -> None:
     [flaw] = declare(BASE.replace("min = 1", "min = 'a'"), "release.toml").flaws
     assert show(flaw) == "release.toml:23: types.ask.fields.builds.min: expected an integer, found 'a'"

@@ -117,6 +117,12 @@ def test_every_page_has_its_parts_as_they_would_be_made_now() -> None:
     assert drifted == [], "run `python -m telex.generate`"
 
 
+def test_the_parts_of_every_page_come_from_this_command() -> None:
+    texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in (ROOT / "docs").rglob("*.md")}
+    marked = {path for path, text in texts.items() if re.search(r"^<!-- made: \S+ -->$", text, re.MULTILINE)}
+    assert marked == set(parts())
+
+
 def test_only_what_stands_between_the_marks_is_written() -> None:
     assert filled(PAGE, {"one": "new"}) == f"# By hand\n\n<!-- made: one -->\n\nnew\n\n{END}\n\nBy hand too.\n"
 

@@ -80,6 +80,14 @@ def test_every_command_and_option_has_a_help(described: CommandHelp) -> None:
     assert [name for name, text in described.options if not text or text.startswith("[")] == []
 
 
+@every_command
+def test_the_help_of_a_command_has_no_mark_of_a_template_and_each_example_once(described: CommandHelp) -> None:
+    lines = [line.strip() for text in described.paragraphs for line in text.splitlines()]
+    assert "%s" not in lines
+    assert [line for line in lines if line.startswith("telex ") and lines.count(line) > 1] == []
+    assert [line for line in lines if " mcp add " in line and lines.count(line) > 1] == []
+
+
 def unknown_words(text: str) -> list[str]:
     """Commands in the running text of a page that do not exist or have no such option."""
     names = {f"telex {described.path}": described for described in HELPS}

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from telex.generate.__main__ import filled
 from telex.protocol.verbs import VERBS
-from telex.surfaces.http.openapi import PAGE, parts
+from telex.surfaces.http.openapi import parts
 from tests.http.http_kit import opened, play, typed
 from tests.proofs import proves
 
-TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\$ (curl .*)\n(\d+) (.*)$", TEXT, re.MULTILINE)
 LEFT_OUT = "…"
 
@@ -45,8 +44,7 @@ def test_the_hub_answers_what_the_page_shows(tmp_path: Path) -> None:
 
 
 @proves("http/docs")
-def test_the_tables_of_the_page_are_those_made_now() -> None:
-    assert filled(TEXT, parts()) == TEXT, "run `python -m telex.surfaces.http.openapi`"
+def test_the_table_of_the_page_has_every_verb() -> None:
     assert [path for path in {verb.path for verb in VERBS.values()} if f" {path}`" not in parts()["routes"]] == []
 
 

@@ -1,7 +1,8 @@
-"""What does each row of the lexicon make of a plain message, in every other dialect? Written down in
-`translations.jsonl`, one line for each row and dialect, to be read by whoever changes a row.
+"""Expected translations in `translations.jsonl`: a line for each row of the mapping tables and each other dialect.
 
-    python -m tests.translation.translation_rows > tests/translations.jsonl
+Read the difference after a change of a row:
+
+    python -m tests.translation.translation_rows > tests/translation/translations.jsonl
 """
 
 import copy

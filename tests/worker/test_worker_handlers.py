@@ -46,7 +46,9 @@ def test_handlers_are_chosen_by_class_or_name_and_otherwise_gets_the_rest() -> N
 
 
 @proves("worker/dispatch")
-def test_without_a_handler_a_message_is_nacked_and_a_report_of_the_bus_is_acked() -> None:
+def test_without_a_handler_a_message_is_nacked_and_a_report_of_the_bus_is_acked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scene(team: Team) -> None:
         worker = telex.Worker("w1", role="dev")
         worker.handles(DocQuery)(lambda _: None)
@@ -61,6 +63,8 @@ def test_without_a_handler_a_message_is_nacked_and_a_report_of_the_bus_is_acked(
         assert (await kinds(team, report.id))[-1] == "acked"
 
     play(scene)
+    first = next(record for record in caplog.records if record.levelname == "WARNING")
+    assert first.getMessage() == "w1 has no handler for TASK_ASSIGNMENT: nacks task-T1"
 
 
 @proves("worker/translated")

@@ -381,7 +381,7 @@ class Decision:
         return answered.requests
 
     def _answer_by(self) -> float | None:
-        """When an answer is due: for types that ask for one, and for senders that wait for one."""
+        """Deadline of the answer: for types that ask for one, and for senders that wait for one."""
         traits, within = self._checked.traits, self._request.answer_within
         if within is not None:
             return self._now + within
@@ -522,7 +522,7 @@ def _inbox_full(limit: int, inbox: str) -> Finding:
 
 class WorkDecision(NamedTuple):
     findings: tuple[Finding, ...] = ()
-    change: WorkChange | None = None  # what is written with the message; None: it changes nothing
+    change: WorkChange | None = None  # work change that is written with the message; None: there is none
     before: Mapping[str, Any] | None = None  # the topics it changes, as they were
 
 

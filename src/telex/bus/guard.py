@@ -140,7 +140,7 @@ def _explain(
 
 
 def _matter(judged: PathDecision) -> tuple[str, str] | None:
-    """What a request would be about: the plan, and whether it is to be widened or overridden."""
+    """Subject of a request: the plan, and whether it is to be widened or overridden."""
     return (judged.plan.id, ASKING[judged.code]) if judged.plan is not None and judged.code in ASKING else None
 
 

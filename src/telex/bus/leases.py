@@ -67,7 +67,7 @@ def _check_lease(context: BusContext, ack: Settlement, tx: Transaction) -> Settl
 
 
 def is_acked(delivery: Delivery | None, fence: int, agent: str) -> bool:
-    """Has this agent acked it under this lease?"""
+    """Whether this agent has acked it under this lease."""
     return delivery is not None and (delivery.state, delivery.fence, delivery.holder) == ("acked", fence, agent)
 
 

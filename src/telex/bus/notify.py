@@ -42,7 +42,7 @@ class Subscription:
         self._seen = self._context.store.changes()
 
     async def wait(self, until: float) -> None:
-        """Return at a change, at that time, or now and then without a change."""
+        """Return at a change, at that time, or after a while without a change."""
         clock, store = self._context.clock, self._context.store
         now = clock.now()
         while now < until:

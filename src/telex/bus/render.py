@@ -131,8 +131,9 @@ def unnamed_request(
     *,
     inboxes: Sequence[str],
 ) -> str | None:
-    """The one request that a member answers without naming it: of those that it was shown as a type which this answers,
-    the one of the same conversation, or the one that it holds."""
+    """Id of the request that a reply without reply-to answers; None unless exactly one fits. Candidates are the leased
+    messages, or with a correlation the leased and pending requests of that conversation. A candidate fits if the member
+    sees it as one of the types that the reply answers."""
     among = held_messages(reads, member.name)
     if correlation is not None:
         # A request without correlation was shown as a conversation of its own, under its id.
@@ -212,7 +213,7 @@ def _without_its_dialect(message: StoredMessage, member: Member) -> Rendering:
 def rendering_for(
     message: StoredMessage, member: Member, dialects: Dialects, limits: Limits = LIMITS
 ) -> Rendering | None:
-    """What this member receives instead of the message; None: the message itself."""
+    """Rendering of the message for this member; None: the message itself."""
     dialect = dialects.get(message.dialect or "")
     type_ = dialect.types.get(message.type or "") if dialect is not None else None
     if dialect is None or type_ is None or not member.dialects:

@@ -213,7 +213,7 @@ def _store(value: TomlValue, folder: str) -> dict[str, Any]:
 
 
 def _store_path(value: TomlValue, folder: str) -> str | None:
-    """Where the store is. A cloned project has a telex.toml too, so its path must not leave the project."""
+    """Location of the store. A cloned project has a telex.toml too, so its path must not leave the project."""
     named = value.line(PATH_CHARACTERS_MAX)
     if not named or named == MEMORY or named.lower().startswith(HUBS):
         return named

@@ -132,7 +132,7 @@ def unseen(state: WakeState, step: WakeStep) -> list[int]:
 
 
 def _is_other_session(state: WakeState, step: WakeStep) -> bool:
-    """Was the last wake delivered to another session than the one that the agent has now?"""
+    """Whether the last wake was delivered to another session than the agent's present one."""
     return bool(step.session and state.session) and step.session != state.session
 
 

@@ -8,7 +8,7 @@ class Act(NamedTuple):
     acts: int
     title: str
     says: str
-    visitor: str = ""  # what a visitor can do now
+    visitor: str = ""  # next steps for a visitor
     until: float | None = None  # then the team goes on by itself
 
 

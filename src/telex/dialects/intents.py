@@ -151,7 +151,7 @@ INTENTS: Mapping[str, Intent] = {
 
 
 class WorkAction(NamedTuple):
-    """What a type with this intent does to the work."""
+    """Action of a type with this intent on the work state."""
 
     action: str  # a key of work/view.RULES
     names: str  # of the rules: `name=term`, or `name` where the term has the same name; [] only if a list has it

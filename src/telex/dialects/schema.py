@@ -133,7 +133,7 @@ class FieldDefault(NamedTuple):
 
 
 class SectionRule(NamedTuple):
-    """When a section of the body is required, and what counts as the section beside its heading."""
+    """Condition of a required section of the body, and texts that count as the section beside its heading."""
 
     words: tuple[str, ...] = ()  # a line or sentence that begins with one of these, or with the section's name
     when: str = ""  # an expression; empty: always

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from telex import reference
 from telex.dialects.python_names import module_name
 from telex.dialects.registry import PLAIN, VERSIONS
 from telex.generate.codes import refusals_page
@@ -23,7 +24,6 @@ from telex.generate.tables import (
     task_parts,
 )
 from telex.generate.typings import classes_stub, client_stub
-from telex.reference import pages
 
 END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
@@ -36,7 +36,7 @@ def files() -> dict[str, str]:
     texts |= {f"docs/dialects/{dialect.slug}.md": dialect_page(dialect) for dialect in dialects}
     stubs = {module_name(dialect): classes_stub(dialect) for dialect in VERSIONS}
     texts["src/telex/client.pyi"] = client_stub()
-    return texts | pages() | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
+    return texts | reference.pages() | {f"src/telex/messages/{name}.pyi": stub for name, stub in stubs.items()}
 
 
 @cache
@@ -49,6 +49,7 @@ def parts() -> dict[str, dict[str, str]]:
         "docs/translation.md": matrix_parts(),
         "docs/migration-vbw-2.0.md": migration_parts(),
         "docs/own-dialects.md": intent_parts(),
+        **reference.parts(),
     }
 
 

@@ -71,7 +71,7 @@ class Receipt(NamedTuple):
     duplicate: bool = False  # it was accepted before; nothing was stored
     answer: str | None = None  # for a refused message: its dialect's error message
     fixed: str | None = None  # for a refused message: the fixed message, or a skeleton with blanks
-    certain: bool = False  # is `fixed` complete, or are there blanks to fill?
+    certain: bool = False  # `fixed` is complete; False: it has blanks to fill
 
 
 class UnreadInbox(NamedTuple):
@@ -285,7 +285,7 @@ class Bus(Protocol):
         """Open escalations, oldest first; with `answered`, answered ones too."""
 
     async def stall(self) -> "Stall":
-        """Which agents wait for each other, where that is a stall, and what resolves it."""
+        """Agents that wait for each other, where that is a stall, and the commands that resolve it."""
 
     async def approve(
         self,

@@ -45,10 +45,10 @@ class Evidence(Protocol):
     contradicted: Severity  # of a claim that the repository contradicts
 
     async def of_commit(self, commit: str, files: tuple[str, ...]) -> EvidenceResult | None:
-        """Does the commit exist, and did it change these files?"""
+        """Whether the commit exists and changed these files."""
 
     async def of_files(self, files: tuple[str, ...]) -> EvidenceResult | None:
-        """Are these files changed, or removed, and not committed yet?"""
+        """Whether these files are changed or removed and not committed yet."""
 
 
 TRACEPARENT = "traceparent"  # in the detail of the event that brings a message, and as a header

@@ -1,4 +1,4 @@
-"""Replica port: what a hub reports about its copy of a team whose store is a log that several hubs share."""
+"""Replica port: status of a hub's copy of a team, whose log several hubs share."""
 
 from typing import Protocol
 

@@ -42,7 +42,7 @@ class AppendResult(NamedTuple):
 
     outcome: Literal["stored", "duplicate", "id-reused", "inbox-full"]
     seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was stored
-    inbox: str | None = None  # the one that is full
+    inbox: str | None = None  # the full inbox
 
 
 class EarlierMessage(NamedTuple):
@@ -74,7 +74,7 @@ class Settlement(NamedTuple):
     after_expiry: bool = False  # valid also under an expired lease, until the message is offered again
 
     def holds_for(self, delivery: Delivery) -> bool:
-        """Is the delivery still in the state that this was decided on? Every store uses this check."""
+        """Whether the delivery is still in the state that this was decided on. Every store uses this check."""
         is_late = self.after_expiry and delivery.state == "stored" and delivery.holder is not None
         return (
             (delivery.state == self.was or is_late)
@@ -117,7 +117,7 @@ class PendingRequest(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What was written after some event, for readers that poll the store."""
+    """Writes after some event, for readers that poll the store."""
 
     upto: int  # the number of the last event
     due: tuple[tuple[str, float], ...] = ()  # inboxes with a new stored delivery, and when it may be leased
@@ -219,7 +219,7 @@ class Reads(Protocol):
 
     @property
     def changed(self) -> Sequence[str]:
-        """What this transaction has written so far: names of topics, and ROSTER for each member."""
+        """Changes of this transaction so far: names of topics, and ROSTER for each member."""
 
     def messages(self, query: MessageQuery) -> list[StoredMessage]: ...
 
@@ -409,7 +409,7 @@ def with_messages(reads: Reads, deliveries: Sequence[Delivery]) -> list[tuple[De
 
 
 def waiting_deliveries(reads: Reads, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, StoredMessage]]:
-    """What is stored or leased in these inboxes, in the order in which it is offered."""
+    """Stored and leased deliveries of these inboxes, in the order in which they are offered."""
     return with_messages(
         reads, reads.deliveries(DeliveryQuery(inboxes=inboxes, states=OPEN, order="offer", limit=limit))
     )
@@ -486,7 +486,7 @@ def topic_messages(reads: Reads, topic: str, after: int = 0) -> list[tuple[Event
 
 
 def roster_changed_since(reads: Reads, position: int) -> bool:
-    """Has any member joined, left or stopped after that event?"""
+    """Whether any member has joined, left or stopped after that event."""
     return bool(reads.events(EventQuery(Query(after=position, kinds=COMING_AND_GOING), limit=1)))
 
 

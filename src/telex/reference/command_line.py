@@ -17,7 +17,7 @@ _INTRODUCTION = """\
 can be piped. Without `--store` a command uses the store of the project; see [environment](environment.md)."""
 _EXIT_CODES = (
     ("0", "done"),
-    ("1", "failed, for a reason that no other code has"),
+    ("1", "any other failure"),
     ("2", "refused: a message, a path or a replay has findings that stop it"),
     ("3", "not found: no such message, agent, file or code"),
     ("4", "timed out"),
@@ -60,13 +60,14 @@ def all_helps() -> list[CommandHelp]:
 
 
 def _of_own_parser(name: str, command: FastCommand) -> CommandHelp:
-    usage, *others = command.help_text.split("\n\n")
+    usage, *others = command.help_text.rstrip("\n").split("\n\n")
     options = tuple(
         (", ".join(filter(None, (option.short, f"{option.name} {option.value}".rstrip()))), option.help)
         for option in command.options
     )
     examples = "\n".join(f"  {example}" for example in EXAMPLES[name])
-    paragraphs = (*(part for part in others if part != OPTIONS_MARK), "Examples:", examples)
+    heading = "Example:" if len(EXAMPLES[name]) == 1 else "Examples:"
+    paragraphs = (*(part for part in others if part != OPTIONS_MARK), heading, examples)
     return CommandHelp(name, usage, paragraphs, options)
 
 

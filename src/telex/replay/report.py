@@ -10,7 +10,7 @@ from telex.replay.reader import LogEntry
 from telex.replay.simulate import SimulatedResult
 
 AGENTS_MAX = 1_000
-OTHERS, UNNAMED = "(others)", "(nobody named)"
+OTHERS, UNNAMED = "(others)", "(no sender)"
 NO_TYPE = "(no known type)"
 
 
@@ -48,7 +48,7 @@ class RefusalReason(NamedTuple):
 
 
 class WarningCount(NamedTuple):
-    """How many messages passed with this warning."""
+    """Number of messages that passed with this warning."""
 
     code: str
     times: int

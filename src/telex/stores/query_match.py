@@ -63,7 +63,7 @@ def _concerns(agent: str, event: Event, message: StoredMessage | None) -> bool:
 
 
 def contains(raw: bytes, text: str) -> bool:
-    """Does the message contain every word of the text? Parts of a hyphenated word must be adjacent."""
+    """Whether the message contains every word of the text. Parts of a hyphenated word must be adjacent."""
     wanted = [parts for word in text.split() if (parts := words(word))]
     body = words(raw.decode("utf-8", "replace")) if wanted else ()
     return bool(wanted) and all(_has_parts(parts, body) for parts in wanted)

@@ -109,7 +109,7 @@ class TraceStep(NamedTuple):
 
     @property
     def headline(self) -> str:
-        """What happened, without the reason."""
+        """The event in words, without the reason."""
         if self.kind == "leased":
             return f"offered {self.attempt}×"
         if self.kind == "translated":

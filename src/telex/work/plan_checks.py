@@ -341,7 +341,7 @@ def _scope_of_plan(plan: Plan) -> ContractScope:
 
 
 def sentence(judged: PathDecision, role: str, context: RuleContext) -> str:
-    """What to do instead of touching the path."""
+    """Advice: the action to take instead of changing the path."""
     if judged.code == NOT_IN_PROJECT:
         return f"Name the file by its path from the project's root: this cannot be taken, since {judged.why}."
     if judged.plan is None:

@@ -1,4 +1,4 @@
-"""Work rules of the pipeline: what signals and dispatches do to the topic `work:{id}`, and pending dispatches.
+"""Work rules of the pipeline: changes of the topic `work:{id}` by signals and dispatches, and pending dispatches.
 
 A work begins with a triage request whose id is also its correlation id. Only messages with that correlation id take
 part: results, and the dispatches of the orchestrator. Pending dispatches follow from the state alone. Reviews, audits

@@ -81,7 +81,7 @@ class Task(NamedTuple):
     waiting: dict[str, TaskRequest]  # by id, in the order of asking
     answered: dict[str, TaskRequest]  # by id, in the order of the answers
     approvals: dict[str, str]  # by the id of an answer that approved something: the id of the request
-    moves: bool  # is its dialect one in which tasks have states?
+    moves: bool  # tasks have states in its dialect
     passed: dict[str, str]  # by the id of a quality report that passed: its sender
     reported: StatusReport | None = None
 

@@ -309,13 +309,13 @@ _ROUTED = SectionRule(when=f"signal in {list(OPEN_TO_ALL)}")
 
 
 def route_in(body: str) -> Route:
-    """Where a body asks to go on; nothing if it names no route, or several."""
+    """The route that a body names; nothing if it names none, or several."""
     found = {ROUTES.get(" ".join(line.lower().split()), "") for line in re.findall(_LINE, body)}
     return found.pop() if len(found) == 1 else ""
 
 
 def _routed(type_: MessageType) -> MessageType:
-    """What an agent sends to the orchestrator names a route when it stops."""
+    """A message of an agent to the orchestrator names a route when it stops."""
     if type_.receivers != ORCHESTRATOR:
         return type_
     return type_._replace(sections=(*type_.sections, ROUTE), section_rules={**type_.section_rules, ROUTE: _ROUTED})

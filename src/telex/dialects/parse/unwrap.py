@@ -1,4 +1,4 @@
-"""Text of a message without what tools and models add around it: byte-order mark, tags, fences, prose.
+"""Unwrapping of a message: removal of a byte-order mark, tags, fences and prose around it.
 
 `unwrap` decodes the bytes; `candidates` yields the parts of the text that may be the message, the most certain first.
 JSON inside prose counts only if it has a known type. Each removal is a note. Each part of a text is examined a bounded

@@ -355,6 +355,12 @@ def _payload_flaw(name: str, frame: Dialect, base: Dialect) -> str | None:
     return name_flaw(name)
 
 
+def _are_open(types: TomlValue) -> bool:
+    """Whether each type is declared for all roles. Missing or invalid senders and receivers are flaws of their own."""
+    tables = [entry.value for _, entry in types.entries(TYPES_MAX) if isinstance(entry.value, dict)]
+    return all(table.get(key) == [*ANY] for table in tables for key in ("senders", "receivers"))
+
+
 def _with_roles(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> Dialect:
     if listed := value.get("roles"):
         roles = tuple(dict.fromkeys((*dialect.roles, *read_roles(listed))))
@@ -363,7 +369,7 @@ def _with_roles(value: TomlValue, dialect: Dialect, own: dict[str, MessageType])
     else:
         named = (role for type_ in own.values() for role in (*type_.senders, *type_.receivers))
         roles = tuple(role for role in dict.fromkeys((*dialect.roles, *named)) if (role,) != ANY)
-        if not roles and own:
+        if not roles and own and _are_open(value.at("types")):
             value.need("roles", "every type is open to all, so list the roles")
     chain = _by_role(value.get("chain"), roles, (*roles, HUMAN))
     for role in chain:

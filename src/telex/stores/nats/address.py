@@ -104,7 +104,7 @@ def _read(path: str, variable: str) -> str:
 
 
 def user_and_password(path: str) -> tuple[str, str] | None:
-    """What is in a file with USER:PASSWORD; None: it is a NATS credentials file."""
+    """User and password of a file with USER:PASSWORD; None: it is a NATS credentials file."""
     text = _read(path, CREDS).strip()
     if text.startswith("-----BEGIN") or "\n" in text:
         return None

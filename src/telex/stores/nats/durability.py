@@ -29,7 +29,7 @@ class ServerFacts(NamedTuple):
 
 
 def ask_servers(monitors: Iterable[str]) -> list[ServerFacts]:
-    """What the monitoring addresses (`http://HOST:8222`) say.
+    """Answers of the monitoring addresses (`http://HOST:8222`).
 
     Raises:
         StoreUnavailable: one of them does not answer, or is no NATS server.
@@ -76,7 +76,7 @@ def _ask(address: str) -> ServerFacts:
 
 
 def is_synced(servers: Iterable[ServerFacts], replicas: int) -> bool | None:
-    """Do all servers that may have a replica sync every write? None: not all of them were asked."""
+    """Whether all servers that may have a replica sync every write. None: not all of them were asked."""
     facts = {server.name: server for server in servers}
     if any(not server.synced for server in facts.values()):
         return False
@@ -101,7 +101,7 @@ def require_durability(replicas: int, servers: Iterable[ServerFacts], *, accepts
 
 
 def describe(replicas: int, synced: bool | None) -> str:
-    """What an acknowledged message survives."""
+    """Durability of an acknowledged message, in words."""
     copies = f"{replicas} replicas" if replicas > 1 else "1 replica"
     sync = {
         True: "every write is synced",

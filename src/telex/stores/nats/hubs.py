@@ -1,4 +1,4 @@
-"""Hubs of a team, heard from outside: for commands that are no hub themselves."""
+"""Hubs of a team as a client of NATS sees them: for commands that are no hub themselves."""
 
 import asyncio
 import time

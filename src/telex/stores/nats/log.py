@@ -42,7 +42,7 @@ OPEN_SECONDS = 30.0
 ATTEMPT_SECONDS = 1.0  # of one request to the servers
 HEARTBEAT_SECONDS = 0.5
 SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS  # then another consumer is made
-CONSUMER_SECONDS = 30.0  # the server deletes a consumer that nobody reads
+CONSUMER_SECONDS = 30.0  # the server deletes a consumer that is not read
 PAYLOAD_BYTES_MIN = 2 * 1_048_576  # a message of 1 MiB fits
 PENDING_BYTES = 64 * 1_048_576
 INCARNATION, SCHEMA, LOG_FORMAT = "telex.incarnation", "telex.schema", "telex.format"  # metadata of a stream
@@ -176,7 +176,7 @@ class Log:
             await asyncio.sleep(0.1)
 
     async def state(self, until: float) -> LogState | None:
-        """What the stream is; None: there is none."""
+        """State and configuration of the stream; None: there is none."""
         try:
             return _state_of(await self.repeat(lambda: self.stream.stream_info(self.address.stream), until))
         except NotFoundError:
@@ -284,7 +284,7 @@ class Log:
 
     @property
     def is_silent(self) -> bool:
-        """Has the consumer stopped, or were its last entries lost, although the servers are there?"""
+        """Whether the consumer has stopped, or its last entries were lost, although the servers are there."""
         is_silent = time.monotonic() - self.heard_at > SILENCE_SECONDS
         return self.is_connected and (is_silent or self._has_missed)
 
@@ -351,7 +351,7 @@ def _state_of(info: StreamInfo) -> LogState:
 
 
 def _is_temporary(error: Exception) -> bool:
-    """Is the same request worth repeating?"""
+    """Whether the same request may succeed if it is repeated."""
     if not isinstance(error, APIError) or error.code == 503 or error.err_code in _NO_LEADER:
         return True
     return error.err_code == _NO_PEERS and "offline" in (error.description or "")  # of a server that restarts

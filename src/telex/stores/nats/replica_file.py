@@ -34,7 +34,7 @@ _SET = "UPDATE replica SET position = ?, chain = ?, writer = ?"
 
 
 class Place(NamedTuple):
-    """Where in the log a copy is."""
+    """Position of a copy in the log."""
 
     position: int
     chain: bytes

@@ -63,7 +63,7 @@ class ReplicaOptions(NamedTuple):
 
 
 class Announcement(msgspec.Struct, array_like=True, frozen=True):
-    """What a hub says about itself; `digest` answers a checkpoint."""
+    """Status of a hub, sent to the others; `digest` answers a checkpoint."""
 
     node: str
     name: str
@@ -213,7 +213,7 @@ class ReplicatedStore(SqliteStore):
 
     @property
     def is_log_full(self) -> bool:
-        """Is the rest of the log's space reserved for what frees some?"""
+        """Whether the rest of the log's space is reserved for entries that free some."""
         return 0 < self._state.bytes_max * RESERVED_SHARE < self._log_bytes
 
     def now(self) -> float:
@@ -367,7 +367,7 @@ class ReplicatedStore(SqliteStore):
         return batch.schema
 
     def _stop_or_retry(self, error: Exception, position: int) -> None:
-        """What another attempt cannot change halts this copy; a full disk does not."""
+        """An error that another attempt cannot change halts this copy; a full disk does not."""
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
             error = StoreDamaged(f"this copy is damaged ({error}): stop this hub, remove its copy, and it starts anew.")
         if isinstance(error, (StoreDamaged, StoreTooNew)):
@@ -452,7 +452,7 @@ class ReplicatedStore(SqliteStore):
             self.batches.schedule()
 
     async def _hear_absence(self, message: Msg) -> None:
-        """The server says that nobody listens where we have asked for the turn."""
+        """The server reports no subscriber on the subject where we have asked for the turn."""
         if message.headers and message.headers.get("Status") == "503":
             self.turn.absent(message.subject.rpartition(".")[2])
             self.batches.schedule()

@@ -48,7 +48,7 @@ class Turn:
 
     def __init__(self, node: str, send: Send) -> None:
         self._node, self._send = node, send
-        self.holder = ""  # empty: nobody has written yet
+        self.holder = ""  # empty: no hub has written yet
         self._version = Version(0)
         self._waiting: dict[str, Version] = {}  # hubs that have asked this one, and what they knew; in order
         self._asked: str | None = None  # this hub waits for the turn, and that one knows it
@@ -73,7 +73,7 @@ class Turn:
         self._send(self.holder, TurnMessage("ask", self._node, *self._version))
 
     def check(self, now: float) -> None:
-        """To be called now and then while this hub waits for its turn."""
+        """Called periodically while this hub waits for its turn."""
         if self._asked is None:
             return
         if now - max(self._heard_at, self._since) > SILENCE_SECONDS or now - self._since > WAIT_SECONDS:

@@ -230,7 +230,7 @@ class BatchWriter:
         self._store.forget()
 
     def _commit_locally(self, tx: SqliteTransaction, pending: Sequence[Pending], answers: Sequence[Any]) -> None:
-        """Nothing replicated was changed, and nobody asked whether it is still the latest."""
+        """Nothing replicated was changed, and no caller asked whether it is still the latest."""
         try:
             self._file.commit()
         except StoreError as error:
@@ -330,7 +330,7 @@ class BatchWriter:
                 await asyncio.sleep(RETRY_SECONDS)  # a closed connection fails at once
 
     async def _wait_for_log(self, flight: Flight) -> None:
-        """Something is in our place: perhaps our own batch, whose acknowledgement was lost. The log tells."""
+        """Another entry has our position: perhaps our own batch, whose acknowledgement was lost. The log shows it."""
         flight.in_doubt = True
         await asyncio.wait([flight.done], timeout=OWN_COPY_SECONDS)
         if self.flight is flight:
@@ -341,7 +341,7 @@ class BatchWriter:
         self._store.lost(StoreDamaged(f"{what}: the log has lost entries. telex doctor says how to start a new one."))
 
     def is_own(self, entry: Entry) -> bool:
-        """Is this entry the batch in flight?"""
+        """Whether this entry is the batch in flight."""
         flight = self.flight
         own = None if flight is None else (flight.base + 1, flight.data, flight.mac)
         return own == (entry.position, entry.data, entry.mac)
@@ -402,7 +402,7 @@ class BatchWriter:
     # --- time and failure --------------------------------------------------------------------------------------------
 
     def check(self, now: float) -> None:
-        """To be called now and then: turns that do not come, and callers that have waited too long."""
+        """Periodic check: turns that do not come, and callers that have waited too long."""
         if self.halted is not None:
             return
         if self._queue and self.flight is None:
@@ -432,7 +432,7 @@ class BatchWriter:
 
 
 def _refusal(reason: StoreError) -> StoreUnavailable:
-    """What a caller of a halted hub gets: nothing was stored, and another hub can do it."""
+    """Error for a caller of a halted hub: nothing was stored, and another hub can do it."""
     return StoreUnavailable(f"this hub takes no writes, and others may: {reason.say}")
 
 

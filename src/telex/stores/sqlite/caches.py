@@ -167,7 +167,7 @@ class InboxQuota:
         self._uncounted: dict[str, int] = {}  # places that may be used without counting, whatever others write
 
     def has_room(self, counter: InboxCounter, inbox: str, limit: int) -> bool:
-        """Is there room for one more message?"""
+        """Whether there is room for one more message."""
         if self._uncounted.get(inbox, 0) > 0:
             return True
         if self._used.get(inbox, 0) < limit and self._counted_at.get(inbox) == counter.data_version:

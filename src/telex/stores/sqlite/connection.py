@@ -28,7 +28,8 @@ def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
         case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
             return StoreFull(f"no room on the disk for {path}: nothing of this was stored; free some space.")
         case apsw.NotADBError():
-            return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
+            say = f"{path} is not a SQLite database; nothing was changed. Give the path of a store"
+            return StoreDamaged(f"{say}, or restore a backup with telex restore FILE.")
         case apsw.CorruptError():
             return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
         case apsw.ConnectionClosedError() | apsw.CursorClosedError():
@@ -44,7 +45,7 @@ def store_error(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
         case apsw.SQLError() if "no such table" in str(error):
             return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
         case _:
-            raise error  # a bug of ours, not a failure of the environment
+            raise error  # a bug of Telex, not a failure of the environment
 
 
 T = TypeVar("T")
@@ -266,7 +267,7 @@ class SqliteConnection:
         return answer
 
     def _is_in_place(self) -> bool:
-        """Is the file that SQLite has open still the one at this path? It costs a microsecond."""
+        """Whether the file that SQLite has open is still the one at this path. It costs a microsecond."""
         try:
             status = os.lstat(self._path)
         except OSError:

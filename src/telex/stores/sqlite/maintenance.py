@@ -27,7 +27,7 @@ WHERE k.number = ? AND d.state < 2"""
 
 
 def is_due(file: SqliteConnection, now: float) -> bool:
-    """Is the last step of any process long enough ago? A clock that was set back does not stop it."""
+    """Whether the last step of any process is long enough ago. A clock that was set back does not stop it."""
     due = float(file.value("SELECT value FROM marks WHERE name = 'tidy'") or 0.0)
     return not due - IDLE_SECONDS <= now < due
 

@@ -36,7 +36,7 @@ class OpenApproval(NamedTuple):
 
 
 class AlertItems:
-    """What a person is notified of. The facts of an item are read once."""
+    """Items that a person is notified of. The facts of an item are read once."""
 
     def __init__(self, needs: NeedsReader) -> None:
         self._needs = needs

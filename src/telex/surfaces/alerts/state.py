@@ -54,7 +54,7 @@ class OpenItem(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is to be sent now."""
+    """Notification to be sent now."""
 
     batch: str
     target: str

@@ -33,7 +33,7 @@ class Target(Protocol):
         """Raises DeliveryFailed."""
 
     def problem(self) -> str | None:
-        """What is wrong on this machine, as far as it can be known without sending."""
+        """Errors of configuration on this machine, as far as they can be found without sending."""
 
 
 def targets_of(settings: NotifySettings) -> list[Target]:

@@ -42,9 +42,9 @@ def backup_command(file: str, store: str | None, as_json: bool) -> int:
     ],
 )
 def restore_command(file: str, force: bool, store: str | None, as_json: bool) -> int:
-    """Make the store again that a backup was taken of.
+    """Restore the store from a backup.
 
-    Everything is as it was at the time of the backup: what was acked since then is delivered again. No process may use
+    Everything is as it was at the time of the backup: messages acked since then are delivered again. No process may use
     the store meanwhile.
     """
     from telex.stores.sqlite.backup import restore_backup

@@ -50,7 +50,7 @@ Check messages: print every finding and how to fix it. A file is one message; a
 
 %s
 
-Exit code: 0 all accepted, 2 any refused (what to fix is on stderr), 3 no such
+Exit code: 0 all accepted, 2 any refused (findings are on stderr), 3 no such
 file, 64 wrong usage, 1 anything else.
 """
 

@@ -66,7 +66,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "escalations": CommandInfo("approvals", "List open escalations."),
         "answer": CommandInfo("approvals", "Answer an escalation or a message with plain text."),
         "work": CommandInfo("work", "Start and run a pipeline of signals."),
-        "stall": CommandInfo("task", "Show which agents wait for each other, and what to do."),
+        "stall": CommandInfo("task", "Show which agents wait for each other, and how to resolve it."),
         "demo": CommandInfo("demo", "Run a demo with a team of eight agents."),
     },
     "The team": {
@@ -79,7 +79,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "where": CommandInfo("where", "Show which store, settings and identity are used, and why."),
         "doctor": CommandInfo("doctor", "Check the store for damage."),
         "backup": CommandInfo("backup", "Back up the store to a file, while it is in use."),
-        "restore": CommandInfo("backup", "Make a store again from its backup."),
+        "restore": CommandInfo("backup", "Restore a store from a backup."),
         "migrate-store": CommandInfo("replica", "Move a team between a store file and a replicated log."),
         "upgrade-store": CommandInfo("replica", "Bring the tables of a replicated team to this version."),
         "completion": CommandInfo("help", "Print the completion script for bash, zsh or fish."),
@@ -98,7 +98,7 @@ HELP = """Telex: a typed, durable message bus for teams of AI agents.
 \b
   telex check update.json                      check a message
   telex send --as dev --to lead update.json    check and store it
-  telex inbox --as lead                        list what waits for lead
+  telex inbox --as lead                        list the messages for lead
   telex why ID                                 show its history
 """
 HELP_NAMES = ["-h", "--help"]

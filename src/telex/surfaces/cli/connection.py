@@ -117,7 +117,7 @@ def opened_if_there(store: str | None, settings: "Settings | None" = None) -> It
 
 
 def is_there(path: str) -> bool:
-    """Does the store exist? A hub is assumed to."""
+    """Whether the store exists. A hub is assumed to."""
     from telex.connection import is_hub
 
     return path == MEMORY or is_hub(path) or os.path.exists(path)

@@ -34,7 +34,7 @@ from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
         click.argument("name", metavar="[NAME]", required=False),
         json_option,
         flag("--page", "Print the reference page, in markdown."),
-        flag("--matrix", "Show what each type becomes in other dialects, and what is lost.", "is_matrix"),
+        flag("--matrix", "Show the translation of each type into other dialects, and lost fields.", "is_matrix"),
     ],
 )
 def dialects_command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:

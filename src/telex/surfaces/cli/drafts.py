@@ -178,7 +178,7 @@ def _without_blank_names(value: Any) -> Any:
 
 
 def _remaining_findings(dialect: Dialect, tree: Tree, body: str | None, role: str | None) -> tuple[Finding, ...]:
-    """What would be refused even with every blank filled in."""
+    """Findings that would remain with every blank filled in."""
     raw = wire_text(dialect, tree, body, visible=False).encode()
     findings = check(raw, CheckPolicy(forced=dialect), as_role=role).findings
     return tuple(finding for finding in refusals(findings) if finding.code != "blank-left")

@@ -68,7 +68,7 @@ def file_word(path: str) -> str:
 
 
 def has_lines(path: str, forced: bool = False) -> bool:
-    """Is there a message on every line?"""
+    """Whether there is a message on every line."""
     return forced or path.endswith(LINES)
 
 

@@ -13,7 +13,7 @@ from telex.surfaces.clients.hook_process import run as run_hook
 from telex.surfaces.clients.table import CLIENTS, WAKE
 
 OPTIONS = (
-    Option("--explain", "", "print what the hook would do, and change nothing"),
+    Option("--explain", "", "print the decision of the hook, and change nothing"),
     Option("--help", "", "show this", "-h"),
 )
 USAGE_LINE = "telex hook CLIENT EVENT"
@@ -26,7 +26,7 @@ EVENT: the tool's own name of it, or {WAKE}.
 
 %s
 
-Exit code: 0, also when something fails: that is a line in .telex/hook.log.
+Exit code: 0, also after an error, which is logged in .telex/hook.log;
 2 from {WAKE} and TeammateIdle, when there is unread mail.
 """
 

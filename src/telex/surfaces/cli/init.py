@@ -46,7 +46,8 @@ def init_command(
 ) -> int:
     """Install Telex in Claude Code, Codex, Gemini CLI, opencode, Qwen Code, Copilot CLI and Cursor.
 
-    Without names: in those that are on this machine. Changes only entries of Telex, and prints how to undo it.
+    Without names it installs in the clients of this machine. It changes only entries of Telex, and prints the command
+    that removes them.
     """
     setup = setup_here()._replace(agent=_agent_name(agent), has_hooks=not without_hooks)
     here = places()
@@ -171,7 +172,7 @@ def _summary(outcome: Outcome, run: Installation) -> str:
 
 
 def _edit_lines(outcome: Outcome, run: Installation) -> list[tuple[str, str]]:
-    """What changed, a line for each file; one for our own folder."""
+    """Changes, a line for each file; one for the folder of Telex."""
     folder = run.places.folder(outcome.client) + os.sep
     inside = [edit for edit in outcome.changes if edit.path.startswith(folder)]
     lines = []

@@ -19,10 +19,7 @@ HELP = """telex mcp [options]
 
 Run an MCP server on stdio for one coding agent, which starts this command.
 
-  claude mcp add telex -- telex mcp
-  codex mcp add telex -- telex mcp
-
-The agent's name is set here; no tool argument can change it. It needs no hub.
+The options set the agent's name; no tool argument can change it. It needs no hub.
 
 %s
 """

@@ -291,7 +291,7 @@ class Speaker(NamedTuple):
 
 agent_option = as_option()
 member_role_option = text_option(
-    "--role", "ROLE", "Your role, given once; agent if your name is no role and you give none.", complete="roles"
+    "--role", "ROLE", "Your role, needed once; your name if it is a role, else agent, if not given.", complete="roles"
 )
 store_option = text_option("--store", "PATH", "Store to use; that of the project if not given.", is_eager=True)
 lines_option = flag("--json", "Print JSON, one line for each.", "as_json")

@@ -65,7 +65,7 @@ def _columns(stream: TextIO) -> int:
 
 
 def stderr_has_its_own_reader() -> bool:
-    """Does another program than the reader of stdout read stderr, as coding tools do?"""
+    """Whether another program than the reader of stdout reads stderr, as coding tools do."""
     try:
         apart = not os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
     except (OSError, ValueError):  # no files at all
@@ -210,7 +210,7 @@ def _some_names(expected: str | None, limit: int) -> str | None:
 
 
 def _contains(sentence: str, words: str) -> bool:
-    """Does the sentence contain these words, and not only as a part of other words?"""
+    """Whether the sentence contains these words, and not only as a part of other words."""
     at = sentence.find(words)
     if at < 0:
         return False

@@ -317,7 +317,7 @@ def _work_message(history: MessageHistory) -> "WorkMessage | None":
 
 
 def _may_decide(bus: "SyncBus", work_message: "WorkMessage", agent: str | None) -> bool:
-    """Is the agent's role one that can write the reply to an approval request?"""
+    """Whether the agent's role can write the reply to an approval request."""
     answer = work_message.dialect.types[work_message.type.reply or ""]
     return agent is None or not has_no_words(_role_of(bus, agent), work_message.dialect, answer)
 

@@ -76,13 +76,13 @@ _AROUND_BYTES = 65_536  # what a line may have besides the message
 def replay_command(
     log: str | None, strict: bool | None, team: str | None, until: str | None, store: str | None, as_json: bool
 ) -> int:
-    """Replay a log under other settings and report what would be refused.
+    """Replay a log under other settings and report the messages that would be refused.
 
     LOG is a store, the folder that has one, the address of a hub, an export (telex log --export), log records, or a
     file with a message on every line; - is stdin. Without it, the project's store is replayed. The log itself stays
     as it is.
 
-    With --until nothing is judged: inboxes, contracts, approvals, tasks and the team are shown as they were.
+    With --until no message is checked: inboxes, contracts, approvals, tasks and the team are shown as they were.
     """
     if not gc.isenabled():  # disabled by main, so this process runs nothing else
         gc.set_threshold(GARBAGE_AFTER)

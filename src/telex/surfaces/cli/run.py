@@ -184,7 +184,7 @@ def _print_wake(facts: dict[str, Any], words: str, code: int, as_json: bool) -> 
 def run_command(client: str, args: tuple[str, ...], name: str | None, role: str | None, store: str | None) -> int:
     """Start a coding tool (claude, codex, gemini, qwen, copilot, opencode) as an agent of the team.
 
-    What follows -- is passed to it. In a tmux pane, tools without a socket are woken by typing into it.
+    Arguments after -- are passed to it. In a tmux pane, tools without a socket are woken by typing into it.
     """
     program = _program(client)
     if role and not name:

@@ -39,12 +39,12 @@ INBOXES_SHOWN_MAX = 6
 ONE_ADDRESS = "give --to once: use all:ROLE or * for several recipients, or send to each separately"
 OPTIONS = (
     Option("--as", "NAME", f"your agent name; {AGENT} if not given"),
-    Option("--role", "ROLE", "your role, given once; agent if your name is no role and you give none"),
+    Option("--role", "ROLE", "your role, needed once; your name if it is a role, else agent, if not given"),
     Option("--to", "ADDRESS", "an agent, role:qa (one), all:qa (each) or * (everyone)", "", ONE_ADDRESS),
     Option("--id", "ID", "id of the message, if it contains none"),
     Option("--reply-to", "ID", "id of the message that this one answers, if it does not contain it"),
     Option("--correlation", "ID", "its conversation, if the message does not contain it"),
-    Option("--ack", "ID", "message that you hold, by id or token: acked if this one is stored, or neither"),
+    Option("--ack", "ID", "leased message, by id or token: acked in the transaction that stores this one"),
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
     Option("--timeout", "SECONDS", "seconds to wait; 60 if not given"),
     Option("--dialect", "NAME", "check as this dialect only; a .toml file declares your own"),
@@ -67,7 +67,7 @@ one per line; - is stdin.
 
 %s
 
-Exit code: 0 all stored, 2 any refused (what to fix is on stderr), 3 no such
+Exit code: 0 all stored, 2 any refused (findings are on stderr), 3 no such
 file, 4 not acked in time, 64 wrong usage, 1 anything else.
 """
 
@@ -112,7 +112,7 @@ def _sessions_folder(store: str | None, settings: "Settings") -> str:
 
 
 def _reach(receipt: "Receipt", task: SendCommand) -> dict[str, str]:
-    """How each recipient can be reached now, by its name; few stores have sessions of clients."""
+    """Ways to reach each recipient now, by its name; few stores have sessions of clients."""
     if not task.sessions or not receipt.accepted:
         return {}
     from telex.surfaces.clients.sessions import reach_of

@@ -163,7 +163,7 @@ def _alerts(path: str | None, options: ServeOptions) -> "NotifySettings | None":
 
 
 class ReplicatedTeam(NamedTuple):
-    """Where a hub finds the team that it shares, and its options."""
+    """Address and options of a team that several hubs share."""
 
     address: "TeamAddress"
     folder: str

@@ -166,7 +166,7 @@ _COLOURS = {"cycle": "red", "no-approver": "red", "unread": "red", "silent": "ye
     ],
 )
 def stall_command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int:
-    """Show which agents wait for each other, and what is stuck: cycles, approvals that no member may give, messages
+    """Show which agents wait for each other, and why: cycles, approvals that no member may give, messages
     that no agent reads, silent agents and bottlenecks.
 
     Each comes with a command to run next.

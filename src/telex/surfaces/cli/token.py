@@ -28,7 +28,7 @@ _SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class TokenOwner(NamedTuple):
-    """Whom a new token is for."""
+    """Holder of a new token."""
 
     agent: str | None
     role: str | None

@@ -1,6 +1,6 @@
 """`telex translate` and `telex migrate-log`: a message, or a whole log, in another dialect or version.
 
-What is lost, narrowed or invented is reported on stderr.
+Lost, narrowed and invented fields are reported on stderr.
 """
 
 import os
@@ -67,7 +67,7 @@ def translate_command(
 ) -> int:
     """Print a message translated to another dialect.
 
-    What is lost, narrowed or invented is listed on stderr, each with its path and reason.
+    Lost, narrowed and invented fields are listed on stderr, each with its path and reason.
     """
     to = reader_from(reader)
     checked = _read(file, role, dialect, team_dialect)
@@ -184,7 +184,7 @@ def migrate_log_command(file: str, origin: str, to: str, out: str | None, as_jso
     """Convert a log: translate each message from one version of a dialect to another.
 
     FILE is an export (telex log --export), log records, or has one message per line; each line keeps its form. The
-    report on stderr lists what was lost, narrowed or invented, and what was copied unchanged.
+    report on stderr lists lost, narrowed and invented fields, and the lines that were copied unchanged.
     """
     enable_gc()
     source, target_version = reader_from(origin), reader_from(to)

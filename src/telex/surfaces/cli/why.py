@@ -49,7 +49,7 @@ Quote = Callable[[str], str]
 
 @command("why", [id_argument, *BUS])
 def why_command(id: str, store: str | None, as_json: bool) -> int:
-    """Show the history of a message: who sent it, who leased it, their reasons, and what comes next."""
+    """Show the history of a message: sender, leases, acks, failures with their reasons, and the next step."""
     with opened_to_look(store) as bus:
         histories = bus.why(id)
     if as_json:
@@ -173,7 +173,7 @@ def _print_head(history: MessageHistory, count: int, agent: str | None, renderin
 
 
 def _has_received(history: MessageHistory, agent: str) -> bool:
-    """Was it leased to this agent? A delivery that waits again may be translated anew."""
+    """Whether it was leased to this agent. A delivery that waits again may be translated anew."""
     name, waiting = normalised(agent), {delivery.seq for delivery in history.deliveries if delivery.state == "stored"}
     leases = (event for event in history.events if event.kind == "leased" and event.delivery not in waiting)
     return any(event.agent == name for event in leases)

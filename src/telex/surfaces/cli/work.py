@@ -125,7 +125,7 @@ def start(file: str, id: str | None, to: str | None, who: Speaker, store: str | 
     group=work_command,
 )
 def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, store: str | None, as_json: bool) -> int:
-    """Route signals: receive results and dispatch the next steps until all is done or held up.
+    """Route signals: receive results and dispatch the next steps until all is done or blocked.
 
     It can be stopped and started again at any time. It exits with 4 when nothing has come for --wait seconds.
     """
@@ -167,7 +167,7 @@ def _print_round(refused: list[str], as_json: bool, turn: "OrchestratorRound") -
 
 @command("show", [work_argument, *BUS], group=work_command)
 def show(work: str, store: str | None, as_json: bool) -> int:
-    """Show one pipeline: its steps, verdicts and revisions, and what is pending or held up."""
+    """Show one pipeline: its steps, verdicts and revisions, and the steps that are pending or blocked."""
     with opened_to_look(store) as bus:
         pipeline = run_sync(Orchestrator(bus.awaitable).work(work))
     return print_one(_facts(pipeline), partial(_lines, pipeline), as_json)

@@ -177,7 +177,7 @@ def _remove_all(text: str, paths: list[json_edit.Path], keep: Iterable[json_edit
 
 
 def _client_paths(tree: Any, markets: Sequence[str]) -> list[json_edit.Path]:
-    """What a client has left of our plugin after its removal."""
+    """Traces of our plugin that a client leaves after its removal."""
     market = _get(tree, "extraKnownMarketplaces", SERVER)
     if market is not None and _get(market, "source", "path") not in markets:
         return []

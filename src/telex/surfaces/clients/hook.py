@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SETTINGS_BYTES_MAX = 4 * 1_048_576
 WAKE_SECONDS, WAKE_POLL_SECONDS = 570.0, 0.5  # Claude ends a background hook after 600 s
-SEEN_SECONDS = 60.0  # how old `seen_at` of a working session may become
+SEEN_SECONDS = 60.0  # maximum age of `seen_at` of a working session
 STORE, STORE_FOLDER, STORE_FILE = "TELEX_STORE", ".telex", "telex.db"
 SEND_MESSAGE = "SendMessage"
 MESSAGE_FIELDS = ("message", "content")
@@ -346,13 +346,13 @@ class HookRun:
 
 # --- tool calls -------------------------------------------------------------------------------------------------------
 def is_guarded(call: HookCall) -> bool:
-    """Does this tool call write files of which the paths are known, or send a message?"""
+    """Whether this tool call writes files whose paths are known, or sends a message."""
     return call.tool == SEND_MESSAGE or bool(written_paths(call))
 
 
 def is_plain(path: str, root: str) -> bool:
-    """May any agent without a contract write this path, for certain? Others are for the guard: files of git and Telex,
-    links, and names that some systems read as another file."""
+    """Whether any agent without a contract may certainly write this path. Others are for the guard: files of git and
+    Telex, links, and names that some systems read as another file."""
     names = path.lower().split("/")
     if not _PLAIN.issuperset(path) or any(
         not name or name[-1] == "." or name in _RESERVED or name.partition(".")[0] in _RESERVED for name in names

@@ -40,7 +40,7 @@ def run(client: str, event: str, *, is_process: bool) -> int:
 
 
 class _HookState:
-    """What is known about a run when it fails."""
+    """Facts about a run that are logged when it fails."""
 
     log_folder: str | None = None
 

@@ -66,7 +66,7 @@ _GEMINI_TRUST = (
 _COPILOT_PERMISSION = "Copilot asks before each tool unless started with --allow-tool telex."
 _OPENCODE_START = "The first start of opencode fetches the packages of its plugins."
 _CURSOR_SERVER = "Enable the server telex in Cursor's settings under MCP. Cursor runs no hooks of Telex."
-# What only a person can do, by client and scope.
+# Steps that only a person can do, by client and scope.
 STEPS: dict[tuple[str, str], tuple[str, ...]] = {
     ("claude", PROJECT): ("Approve the server of this project at the next start of claude.",),
     ("codex", USER): (_CODEX_TRUST,),
@@ -120,7 +120,7 @@ _USER_FOLDERS = {
 
 
 class Outcome(NamedTuple):
-    """What was done, or would be done, for one client."""
+    """Changes made, or to be made, for one client."""
 
     client: str
     way: str  # plugin, extension, files, nothing
@@ -152,7 +152,7 @@ Run = Callable[[tuple[str, ...], bool], tuple[int, str]]
 
 # --- files ------------------------------------------------------------------------------------------------------------
 def client_files(client: str, scope: str, places: Places, setup: Setup) -> ClientFiles:
-    """What the files of a client get where its installer is not used."""
+    """Entries for the files of a client whose installer is not used."""
     folder = places.config(client, scope)
     entry = plugin_files.server(client, setup)
     own: dict[str, str] = {}

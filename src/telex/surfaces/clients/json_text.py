@@ -11,7 +11,7 @@ BLANKS = " \t\n\r"
 
 
 class _ScannerSettings:
-    """What the scanner in C reads from a decoder."""
+    """Attributes that the scanner in C reads from a decoder."""
 
     strict = False
     object_hook = object_pairs_hook = None

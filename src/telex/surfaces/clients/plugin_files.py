@@ -29,7 +29,7 @@ _DATA = os.path.join(os.path.dirname(__file__), "plugin")
 
 
 class Setup(NamedTuple):
-    """What the files of an installation depend on."""
+    """Values that the files of an installation depend on."""
 
     telex: str  # absolute path of the command
     version: str

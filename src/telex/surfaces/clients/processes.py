@@ -59,7 +59,7 @@ def process_status(pid: int) -> tuple[str, str, str] | None:
 
 
 def began_at(pid: int) -> float | None:
-    """When a process began, in seconds since 1970; None: unknown."""
+    """Start time of a process, in seconds since 1970; None: unknown."""
     status = process_status(pid)
     if status is None:
         return None

@@ -29,7 +29,7 @@ _BY_PROCESS = (PROVISIONAL, "pid-")  # ids that are numbers of processes
 
 
 class Origin(NamedTuple):
-    """What a process knows about the session that started it."""
+    """Facts about the session that started a process."""
 
     pid: int = 0
     cwd: str = ""

@@ -13,7 +13,7 @@ NOTE = "# Telex; `telex init --uninstall` removes this table"
 
 
 class TomlTextError(ValueError):
-    """The text is no TOML, or the edit would change more than its table."""
+    """The text is not TOML, or the edit would change more than its table."""
 
 
 def tree(text: str) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def tmux_keys(session: Session, text: WakeText) -> None:
 
 
 def _is_inside(pid: int, ancestor: int) -> bool:
-    """Is the process `ancestor`, or was it started by it?"""
+    """Whether the process is `ancestor` or was started by it."""
     for _ in range(ANCESTORS_MAX):
         if pid in (0, 1, ancestor):
             break
@@ -229,7 +229,7 @@ WAYS = (CLAUDE_SOCKET, CODEX_SOCKET, CODEX_QUEUE, TMUX_KEYS)  # the best first
 
 # --- waker ------------------------------------------------------------------------------------------------------------
 class Runtime(NamedTuple):
-    """How a waker sleeps and makes blocking calls: directly, or in threads beside an event loop."""
+    """Sleep and blocking calls of a waker: direct, or in threads beside an event loop."""
 
     call: Callable[..., Awaitable[Any]]
     sleep: Callable[[float], Awaitable[None]]

@@ -123,7 +123,7 @@ class AnswerPages:
         return link
 
     async def _closed(self, link: Link) -> HttpResponse:
-        """Why the request cannot be answered with this link."""
+        """Response that says why the request cannot be answered with this link."""
         id_ = link.key.partition(":")[2].rpartition("@")[0]
         approval: Approval | None = (await self._bus.work_state("approval")).get(topic_of(id_))
         if approval is None or approval.answer is None:

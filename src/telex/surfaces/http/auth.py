@@ -187,12 +187,12 @@ def _follows_link(headers: _RequestHeaders, scope: Scope) -> bool:
 
 
 def is_forwarded(headers: Iterable[Header]) -> bool:
-    """Has a proxy passed the request on? Its peer address is that of the proxy."""
+    """Whether a proxy has passed the request on. Its peer address is that of the proxy."""
     return _read_headers(headers).is_forwarded
 
 
 def is_loopback(peer: str | None) -> bool:
-    """Is the peer address, as the operating system reports it, this machine?"""
+    """Whether the peer address, as the operating system reports it, is of this machine."""
     if peer is None or peer in ("127.0.0.1", "::1"):
         return peer is not None
     try:
@@ -242,7 +242,7 @@ def _acting_agent(caller: Caller, agent: str, verb: Verb, acts: str, given: dict
 
 
 def _differs(agent: str, name: str, claimed: str) -> Finding:
-    say = f"Act as {agent}, or leave {name} out: the token is bound to that name."
+    say = f"Act as {agent}, or give no name: the token is bound to that name."
     return Finding(DIFFERS, f"$.{name}", say, expected=agent, found=claimed[:60])
 
 

@@ -1,7 +1,4 @@
-"""OpenAPI 3.1 document of the hub and the tables of docs/http.md, from the table of verbs and the types of its values.
-
-`python -m telex.surfaces.http.openapi` writes the tables.
-"""
+"""OpenAPI 3.1 document of the hub and tables of docs/http.md, from the table of verbs and the types of its values."""
 
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -267,7 +264,6 @@ def _wrapped(schema: Schema) -> Schema:
 
 # --- tables of docs/http.md -------------------------------------------------------------------------------------------
 
-PAGE = "docs/http.md"
 _BODIES = {"none": "query", "json": "JSON body", "message": "query; the body is the message"}
 _MAY = {"agent": "an agent, under its own name", "reader": "any client", "operator": "a person"}
 Row = tuple[str, ...]
@@ -313,12 +309,3 @@ def _first_sentence(text: str) -> str:
 def _table(heading: Row, rows: Iterable[Row]) -> str:
     lines = [heading, tuple("---" for _ in heading), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-if __name__ == "__main__":
-    from pathlib import Path
-
-    from telex.generate.__main__ import filled
-
-    page = Path(PAGE)
-    page.write_text(filled(page.read_text(encoding="utf-8"), parts()), encoding="utf-8")

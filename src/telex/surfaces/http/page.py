@@ -128,7 +128,7 @@ class PageViews:
         return await self.summary_facts(request.scope)
 
     async def summary_facts(self, scope: Scope) -> dict[str, Any]:
-        """What the shell of the page shows. It is cheap: what needs a person is counted once for all pages."""
+        """Data of the shell of the page. It is cheap: items that need a person are counted once for all pages."""
         events, now = await self._events.caught_up(), time.time()
         caller = caller_of(scope)
         needs = self._needs.known if self._needs.known.total is not None else await self._needs.current()
@@ -179,12 +179,12 @@ class PageViews:
         return {"now": time.time(), **(await self._events.caught_up()).rates.since(since, until, step)}
 
     async def recipients(self, request: Request) -> dict[str, Any]:
-        """Everybody a message can be sent to, with the number of agents it would wake."""
+        """Possible recipients of a message, with the number of agents that it would wake."""
         sender = caller_of(request.scope).agent or HUMAN
         return {"now": time.time(), "sender": sender, "recipients": recipient_facts(await self._bus.roster(), sender)}
 
     async def find(self, request: Request) -> dict[str, Any]:
-        """What the palette offers for some words: agents, conversations and messages."""
+        """Entries of the palette for some words: agents, conversations and messages."""
         now, words = time.time(), request.query_params.get("words", "")[:FILTER_CHARACTERS_MAX]
         history = (await self._events.caught_up()).history
         offset = number_of(request, "utc_offset", 0.0, least=-DAY / 2, most=DAY)

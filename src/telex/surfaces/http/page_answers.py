@@ -166,7 +166,7 @@ class Answers:
     async def _job(
         self, request: AnswerRequest, key: str, need: Need, letters: tuple[DeadLetter, ...], *, caller: Caller
     ) -> Job | Finding:
-        """What is to be done for one item, or why it is not possible."""
+        """The action for one item, or the reason why it is not possible."""
         facts = await self._needs.facts_of(need, caller)
         action = request.action
         if need.kind not in ACTIONS[action] and not (letters and LETTER in ACTIONS[action]):
@@ -290,7 +290,7 @@ def answer_facts(answer: HeldAnswer) -> Facts:
 
 
 def words_of(answer: HeldAnswer) -> str:
-    """What was done, in a sentence."""
+    """The completed action, in a sentence."""
     if not answer.jobs:
         return ""
     job, count = answer.jobs[0], len(answer.jobs)

@@ -45,7 +45,7 @@ Facts = dict[str, Any]
 
 
 class Cursor(NamedTuple):
-    """Where a page of the list begins."""
+    """Start of a page of the list."""
 
     after: tuple[int, int] | None = None  # in the history
     before: int | None = None  # in the store, before the history

@@ -117,7 +117,7 @@ async def _state_facts(bus: Bus, policy: CheckPolicy, story: MessageHistory, at:
 
 
 async def _linked(bus: Bus, *, id_: str = "", seq: int = 0) -> Facts | None:
-    """What a link to another message shows."""
+    """Facts for a link to another message."""
     try:
         message = await _message(bus, seq) if seq else (await bus.why(id_))[-1].message
     except NotFound:

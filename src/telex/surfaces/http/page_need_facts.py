@@ -42,7 +42,7 @@ Facts = dict[str, Any]
 
 
 class View(NamedTuple):
-    """What the facts of an item depend on, beside the item."""
+    """Values that the facts of an item depend on, beside the item."""
 
     caller: Caller
     at: float | None
@@ -70,7 +70,7 @@ class View(NamedTuple):
         return actions if self.at is None and not self.caller.viewer else []
 
     def blocks(self, need: Need) -> Facts:
-        """Who waits because of the item."""
+        """Agents that wait because of the item."""
         if need.kind not in ("approval", "escalation") or self.caller.conversation is not None:
             return {"agents": 0, "conversations": 0, "words": None}
         others = sorted(behind(need.by, self.waiters))
@@ -222,7 +222,7 @@ class NeedFacts:
         }
 
     async def _read_escalation(self, escalation: Escalation) -> Facts:
-        """What is read from the message of the last step, which never changes."""
+        """Facts from the message of the last step, which never changes."""
         sender = TELEX if len(escalation.rungs) > 1 else escalation.by
         fields = self._fields(await self._message(escalation.now.id, sender))
         return {"answer_to": await self._answer_to(escalation), "says": _says(fields, escalation.reason)}
@@ -321,7 +321,7 @@ def _idle_facts(idle: IdleInboxes, view: View) -> Facts:
 
 
 def _wake_command(inbox: str, view: View) -> str:
-    """What a person runs on the machine of the agent."""
+    """Command that a person runs on the machine of the agent."""
     name = inbox.removeprefix(ONE_OF_ROLE)
     return f"telex wake {quoted(name)}" if view.roster.find(name) is not None else f"telex inbox --as {quoted(name)}"
 

@@ -33,7 +33,7 @@ class NeedsViews:
         self._bytes_max = settings.limits.message_bytes_max
 
     async def list(self, request: Request) -> Facts:
-        """What waits for a person, and the answers that are held back."""
+        """Items that wait for a person, and the answers that are held back."""
         given = request.query_params
         query = NeedsQuery(
             at=number_of(request, "at", 0.0) or None,

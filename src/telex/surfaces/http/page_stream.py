@@ -42,7 +42,7 @@ LOG = logging.getLogger("telex.http")
 
 
 class OpenNeeds(NamedTuple):
-    """What needs a person. The version changes with the items, also when their number stays."""
+    """Number of items that need a person. The version changes with the items, also when their number stays."""
 
     number: int | None = None  # None: not known yet
     version: Hashable = None
@@ -56,7 +56,7 @@ class Position(NamedTuple):
 
 
 CountNeeds = Callable[[], Awaitable[OpenNeeds]]
-Greet = Callable[[Scope], Awaitable[dict[str, Any]]]  # what a page learns at its first update, also who is looking
+Greet = Callable[[Scope], Awaitable[dict[str, Any]]]  # first update of a page, which also names the caller
 
 
 class PageStream:

@@ -212,7 +212,7 @@ class HomeViews:
         return events.messages - later if events.history.begins_at <= at else None
 
     async def count(self, request: Request) -> Facts:
-        """How many messages a filter matches. It looks at all of them, so the rows are asked for without it."""
+        """Number of messages that a filter matches. It reads all of them, so the rows are requested without it."""
         now, live = time.time(), (await self._events.caught_up()).history
         at = number_of(request, "at", now)
         filter_ = _filter(request, at)
@@ -229,7 +229,7 @@ class HomeViews:
 
 
 def visible_to(scope: Scope, history: History) -> History:
-    """What the caller may see of it."""
+    """The part of the history that the caller may see."""
     only = caller_of(scope).conversation
     return history if only is None else history.only(only)
 

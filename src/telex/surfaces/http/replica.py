@@ -73,7 +73,7 @@ def public_health(status: ReplicaStatus) -> ReplicaHealth:
 
 
 def problem_code(status: ReplicaStatus, now: float) -> str | None:
-    """Why the hub is not ready."""
+    """Code of the reason for which the hub is not ready; None: it is ready."""
     if status.halted is not None:
         return HALTED
     if status.behind_since is not None and now - status.behind_since > BEHIND_SECONDS_MAX:

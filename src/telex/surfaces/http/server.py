@@ -110,7 +110,7 @@ def _bind(family: int, address: tuple[object, ...]) -> socket.socket:
 
 
 def is_only_here(listening: BoundSockets) -> bool:
-    """Can only clients on this machine connect?"""
+    """Whether only clients on this machine can connect."""
     return all(ip_address(sock.getsockname()[0].partition("%")[0]).is_loopback for sock in listening.sockets)
 
 

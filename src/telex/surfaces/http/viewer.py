@@ -31,13 +31,13 @@ Narrow = Callable[[Any, str], Any]  # the answer for the viewer of one conversat
 
 
 class ViewerRule(NamedTuple):
-    """What a viewer of one conversation gets. A viewer of the team gets the answer as it is."""
+    """Rule of a route for viewers of one conversation. A viewer of the team gets the answer as it is."""
 
     shared: bool = False  # the answer is about no conversation
     in_path: str | None = None  # the parameter of the path that must be the conversation
     in_query: str | None = None  # the parameter of the query that is set to the conversation
-    narrow: Narrow | None = None  # what is left of the answer
-    updates: Narrow | None = None  # what is left of each event of a stream
+    narrow: Narrow | None = None  # filter of the answer
+    updates: Narrow | None = None  # filter of each event of a stream
     by_view: bool = False  # the view looks at the caller itself
 
     @property
@@ -147,7 +147,7 @@ FRAME_END, DATA = b"\n\n", b"data: "
 
 
 def refusal_for(caller: Caller, method: str, route: RequestedRoute) -> HttpResponse | None:
-    """Why a viewer does not get this route at all."""
+    """Refusal of the route for this viewer; None: it is allowed."""
     rule = VIEWER_ROUTES.get(route.path) if method in READS else None
     if rule is None:
         return NO_VIEWERS

@@ -137,7 +137,7 @@ def enter_project() -> bool:
 
 
 def is_plugin_folder(folder: str) -> bool:
-    """Is a plugin installed here? A repository with the files of one is a project in which it is developed."""
+    """Whether a plugin is installed here. A repository with the files of one is a project in which it is developed."""
     if any(part in os.path.join(folder, "") for part in PLUGIN_FOLDERS):
         return True
     is_marked = any(os.path.exists(os.path.join(folder, name)) for name in PLUGIN_FILES)

@@ -245,7 +245,7 @@ async def wait(context: CallContext, given: Given) -> ToolResult:
 
 
 def _held_lines(context: CallContext, agent: str) -> list[str]:
-    """What the agent has leased already, perhaps in an earlier session."""
+    """Messages that the agent has leased already, perhaps in an earlier session."""
     held = context.renewal.held_by(agent) if context.renewal is not None else []
     leases = [f"You hold {shown(lease.message_id)}, token {lease.token}" for lease in held[:HELD_SHOWN_MAX]]
     more = f" and {len(held) - HELD_SHOWN_MAX} more" if len(held) > HELD_SHOWN_MAX else ""

@@ -20,7 +20,7 @@ Facts = dict[str, Any]
 
 
 class Change(NamedTuple):
-    """What one event concerns."""
+    """An event, its message and the agents that it concerns."""
 
     seq: int
     at: float
@@ -62,7 +62,7 @@ class ChangeLog:
         self._changes.append(Change(event.seq, event.at, message, tuple(agents), event.kind in COMING_AND_GOING))
 
     def after(self, seq: int, history: History) -> Update:
-        """What changed after this event."""
+        """Changes after this event."""
         if seq >= history.position:
             return Update()
         if not self._changes or self._changes[0].seq > seq + 1:

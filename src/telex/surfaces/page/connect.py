@@ -12,7 +12,7 @@ TITLES = {
     "qwen": "Qwen Code",
     "copilot": "Copilot CLI",
 }
-INSTALLED = {  # what `telex init` adds
+INSTALLED = {  # entries that `telex init` adds
     "claude": "adds a plugin: MCP server, hooks and a skill",
     "codex": "adds a plugin: MCP server, hooks and a skill",
     "gemini": "adds an extension: MCP server, hooks and a skill",
@@ -20,7 +20,7 @@ INSTALLED = {  # what `telex init` adds
     "qwen": "adds an extension: MCP server, hooks and a skill",
     "copilot": "adds a plugin and an MCP server",
 }
-STEPS = {  # what a person does once
+STEPS = {  # steps that a person does once
     "codex": "trust the hooks once, when Codex asks at its next start",
     "gemini": "trust the folder of the extension, and each project",
     "copilot": "start it with --allow-tool telex",

@@ -1,4 +1,4 @@
-"""Feed: rows of messages, newest first, of a moment and through a filter."""
+"""Feed: filtered rows of messages at a point in time, newest first."""
 
 import asyncio
 from bisect import bisect_left

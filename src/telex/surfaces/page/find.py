@@ -19,7 +19,7 @@ Facts = dict[str, Any]
 
 
 def recipient_facts(roster: Sequence[Presence], sender: str = HUMAN) -> list[Facts]:
-    """Everybody a message can be sent to, and how many agents it would wake: one, a role, everyone."""
+    """Possible recipients of a message, and the number of agents that it would wake: one, a role, everyone."""
     present = [
         one.member
         for one in roster

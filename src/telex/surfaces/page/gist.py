@@ -35,8 +35,8 @@ _SPACE = re.compile(r"\s+")
 
 class MessageText(NamedTuple):
     gist: str  # at most CHARACTERS_MAX
-    text: str  # what a search looks at: the values of the fields, or the text itself; at most TEXT_CHARACTERS_MAX
-    cut: bool  # is there more of the text?
+    text: str  # text that is searched: the values of the fields, or the text itself; at most TEXT_CHARACTERS_MAX
+    cut: bool  # the text was cut
 
 
 def gist(raw: bytes) -> str:

@@ -118,8 +118,8 @@ class HeldAnswers:
         ]
 
     def answered_keys(self) -> frozenset[str]:
-        """Keys of the items and dead letters that have an answer which is not carried out yet, and of stalls of which
-        somebody was reminded a moment ago."""
+        """Keys of the items and dead letters that have an answer which is not carried out yet, and of stalls with a
+        recent reminder."""
         since = time.time() - REMINDED_SECONDS
         reminders = [one for one in self._answers.values() if one.action == "nudge" and one.undo_until > since]
         answers = [*self.open(), *(answer for answer in reminders if answer.state == "sent")]

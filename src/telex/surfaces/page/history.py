@@ -60,7 +60,7 @@ NO_END = float("inf")
 
 
 class ProgressReport(NamedTuple):
-    """What an agent reports of its work besides the text."""
+    """Figures of a report of work, besides its text."""
 
     tokens: int | None  # None: not reported
     files: tuple[str, ...]
@@ -177,7 +177,7 @@ class Lane:
         self.unsettled: dict[PageDelivery, PageMessage] = {}
 
     def only(self, messages: Container[int]) -> "Lane":
-        """What it did with these messages."""
+        """The lane with these messages only."""
         part = Lane()
         part.sent = [message for message in self.sent if message.seq in messages]
         part.asked = [message for message in self.asked if message.seq in messages]
@@ -229,7 +229,7 @@ class Lane:
         ]
 
     def active_at(self, at: float) -> float | None:
-        """When it last did something."""
+        """Time of its last action."""
         last = bisect_right(self.sent, at, key=_at)
         times = [self.sent[last - 1].at] if last else []
         last = bisect_right(self.bars, at, key=_taken)
@@ -475,7 +475,7 @@ _STEPS: dict[str, Callable[[History, Event, PageMessage], None]] = {
 
 
 def asks(type_: MessageType) -> Why | None:
-    """What a message of this type waits for."""
+    """The event that a message of this type waits for."""
     if type_.action == "escalate":
         return "escalation"
     if type_.reply is None:

@@ -1,4 +1,4 @@
-"""Overview of the log for the slider: messages by cell of the whole record, and when escalations were open."""
+"""Overview of the log for the slider: messages by cell of the whole log, and spans of open escalations."""
 
 from collections.abc import Iterable
 from typing import Any

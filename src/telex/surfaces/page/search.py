@@ -62,7 +62,7 @@ class MessageFilter(NamedTuple):
     texts: tuple[TextTerm, ...]
     excluded: tuple[TextTerm, ...]
     matches_: tuple[Match, ...]  # of the operators
-    problems: tuple[str, ...]  # what could not be understood and is ignored
+    problems: tuple[str, ...]  # parts that could not be parsed and are ignored
 
     @property
     def is_empty(self) -> bool:

@@ -130,7 +130,7 @@ def focus_of(history: History, message: int | None, conversation: str | None, at
 
 
 def _thin(lanes: Sequence["LaneFacts"], window: Window) -> bool:
-    """Merge marks, in cells that grow until there are few enough of them. Was that necessary?"""
+    """Merge marks, in cells that grow until there are few enough of them. True: marks were merged."""
     step = (window.until - window.since) / CELLS
     marks = sum(lane.marks for lane in lanes)
     is_thinned = marks > MARKS_MAX
@@ -194,7 +194,7 @@ class LaneFacts:
 
     @property
     def weight(self) -> int:
-        """What makes a lane worth one of the few places: it waits for a person, waits, was refused, has work."""
+        """Rank of a lane for one of the few places: it waits for a person, waits, was refused, has work."""
         for_person = any(HUMAN in wait.whom for wait in self.waits_now)
         recent = self._window.at - REFUSED_SECONDS
         refused = any(message.refused and recent < message.at <= self._window.at for message in self.dots)
@@ -389,7 +389,7 @@ def role_rank(role: str) -> int:
 
 
 def holders_of(history: History, escalations: Iterable[Escalation], at: float) -> dict[int, str]:
-    """Who has to answer each escalation at that moment, by its first message."""
+    """Member that has to answer each escalation at that moment, by its first message."""
     found = {}
     for one in escalations:
         rungs = [rung for rung in one.rungs if rung.at <= at]

@@ -1,7 +1,6 @@
-"""Tables of `docs/settings.md` and its example, generated from the table of settings: `python -m telex.config`."""
+"""Tables and example of `docs/settings.md`, generated from the table of settings."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from telex.config.settings import (
     HOOKS,
@@ -21,10 +20,7 @@ from telex.config.settings import (
     notify_example,
     number,
 )
-from telex.generate.__main__ import filled
 from telex.model.limits import HUB_LIMITS, LIMITS
-
-PAGE = "docs/settings.md"
 
 
 def parts() -> dict[str, str]:
@@ -62,8 +58,3 @@ def _table(second: str, rows: list[tuple[str, str, str, str]]) -> str:
     head = [("setting", second, "default", "what it does")]
     lines = [f"| {' | '.join(row)} |" for row in [*head, *rows]]
     return "\n".join([lines[0], "|---|---|---|---|", *lines[1:]])
-
-
-if __name__ == "__main__":
-    page = Path(PAGE)
-    page.write_text(filled(page.read_text(encoding="utf-8"), parts()), encoding="utf-8")
