@@ -40,6 +40,16 @@ class Network:
         return [node for node, turn in self.turns.items() if turn.is_mine(self.position)]
 
 
+def hubs_that_wait() -> Network:
+    """Hub a has the turn; b and c have asked for it."""
+    network = Network("a", "b", "c")
+    network.write("a")
+    for node in "bc":
+        network.turns[node].ask(0.0)
+    network.deliver()
+    return network
+
+
 def kinds(messages: list[tuple[str, TurnMessage]]) -> list[tuple[str, str]]:
     return [(to, message.kind) for to, message in messages]
 
@@ -82,11 +92,7 @@ def test_hubs_get_the_turn_in_the_order_in_which_they_asked(named: bool) -> None
 
 @proves("replication/turn")
 def test_a_hub_that_has_more_to_write_gets_the_turn_back_after_the_others() -> None:
-    network, order = Network("a", "b", "c"), []
-    network.write("a")
-    network.turns["b"].ask(0.0)
-    network.turns["c"].ask(0.0)
-    network.deliver()
+    network, order = hubs_that_wait(), []
     network.write("a", has_more=True)
     for _ in range(3):
         [writer] = network.writers
@@ -98,11 +104,7 @@ def test_a_hub_that_has_more_to_write_gets_the_turn_back_after_the_others() -> N
 
 @proves("replication/turn")
 def test_a_hub_that_keeps_its_turn_after_a_batch_tells_those_that_wait() -> None:
-    network = Network("a", "b", "c")
-    network.write("a")
-    network.turns["b"].ask(0.0)
-    network.turns["c"].ask(0.0)
-    network.deliver()
+    network = hubs_that_wait()
     network.write("a", keeps=True)
     assert network.writers == ["a"]
     network.write("a", has_more=True)
@@ -113,11 +115,7 @@ def test_a_hub_that_keeps_its_turn_after_a_batch_tells_those_that_wait() -> None
 
 
 def test_a_hub_that_has_nothing_more_to_write_passes_a_turn_on_that_it_had_kept() -> None:
-    network = Network("a", "b", "c")
-    network.write("a")
-    network.turns["b"].ask(0.0)
-    network.turns["c"].ask(0.0)
-    network.deliver()
+    network = hubs_that_wait()
     network.write("a", keeps=True)
     assert network.turns["a"].pass_on(0.0)
     network.deliver()
