@@ -1,6 +1,7 @@
 """`telex worker`: the worker of a module in the working directory."""
 
 import logging
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +59,20 @@ def test_one_module_runs_under_several_names(run: Run, folder: Path) -> None:
         bus.agent("lead", role="lead").send(task("T1"), to="w2", id="task")
         assert run("worker", "builder", "--as", "w2", "--store", str(folder / "telex.db")).code == 0
         assert bus.why("task")[0].state == "acked"
+
+
+@proves("worker/command")
+def test_garbage_of_handlers_is_collected(folder: Path) -> None:
+    """Commands begin with the garbage collector disabled, and a worker may run for weeks."""
+    with_state = MODULE.replace("\\x1b[31m", "").replace('details=""', "details=str(gc.isenabled())")
+    (folder / "builder.py").write_text(f"import gc\n{with_state}", encoding="utf-8")
+    with telex.connect(folder / "telex.db", settings=telex.Settings()) as bus:
+        bus.join("w1", role="dev")
+        lead = bus.agent("lead", role="lead")
+        lead.send(task("T1"), to="w1", id="task")
+        subprocess.run([sys.executable, "-m", "telex", "worker", "builder", "--store", "telex.db"], check=True)
+        [reply] = lead.inbox()
+        assert "True" in reply.text
 
 
 @proves("worker/command")

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from telex.model.finding import Severity
 from telex.surfaces.cli.check import CheckCommand, checked_by, result_facts, sized
-from telex.surfaces.cli.connection import enable_gc
 from telex.surfaces.cli.files import has_lines, pieces
 from telex.surfaces.cli.output import Screen, print_json, shown, stderr_has_its_own_reader, what, wrapped
 from telex.surfaces.cli.render import Progress, Row, table_lines
-from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, CommandError
+from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, CommandError, enable_gc
 from telex.validation.check import CheckResult
 
 if TYPE_CHECKING:

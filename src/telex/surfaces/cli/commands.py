@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from telex.model.named_tuple import NamedTuple
 from telex.surfaces.cli.main import FAST
 from telex.surfaces.cli.output import did_you_mean, shown
-from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, USAGE, CommandError, Option
+from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, USAGE, CommandError, Option, enable_gc
 
 
 class CommandInfo(NamedTuple):
@@ -157,6 +157,7 @@ class _LazyGroup(click.Group):
         module = import_module(f"telex.surfaces.cli.{COMMANDS[cmd_name].module}")
         command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
+        enable_gc()  # it may run for hours
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -4,7 +4,6 @@ Every command that uses the bus opens it here, so that the same failure has the 
 This module is on the path of `telex send`: it imports nothing that a single message does not need.
 """
 
-import gc
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -184,13 +183,6 @@ def acting_agent(given: str | None, store: str | None) -> str | None:
         hub = bus.awaitable
         assert isinstance(hub, RemoteBus)
         return run_sync(hub.bound_agent())
-
-
-def enable_gc() -> None:
-    """Enable the garbage collector, which `main` disables, for a command that may run for hours."""
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()
 
 
 # --- settings and dialects --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import click
 
 from telex.demo.team import SIGNS, Happening, Scene, Sign
 from telex.model.finding import Finding
-from telex.surfaces.cli.connection import enable_gc, explained
+from telex.surfaces.cli.connection import explained
 from telex.surfaces.cli.options import command, flag
 from telex.surfaces.cli.output import Screen, shell_word, shown, wrapped
 from telex.surfaces.cli.usage import DONE, INTERRUPTED
@@ -58,7 +58,6 @@ def demo_command(fast: bool, store: str | None) -> int:
     from telex.demo.story import playing
 
     screen = Screen(sys.stdout)
-    enable_gc()
     with explained(), playing(store) as play:
         try:
             _play(play, screen, fast=fast)

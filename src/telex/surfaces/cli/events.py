@@ -11,7 +11,7 @@ from telex.model.message import KINDS, Event, NewMessage, StoredMessage, detail_
 from telex.ports.store import Query
 from telex.record import KINDS as LOG_KINDS
 from telex.record import InvalidLine, LogRecord, exported, imported, log_facts, records
-from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look
+from telex.surfaces.cli.connection import opened, opened_to_look
 from telex.surfaces.cli.files import STDIN, writing
 from telex.surfaces.cli.options import BUS, COMPLETERS, FILTERS, command, query_from, repeated_option, text_option
 from telex.surfaces.cli.output import Screen, did_you_mean, json_line, shown, wrapped
@@ -149,7 +149,6 @@ def events_command(follow: bool, store: str | None, as_json: bool, **given: Any)
     """Print the events that match all given options, in order."""
     query = query_from(**given)
     screen = Screen(sys.stdout)
-    enable_gc()
     with opened_to_look(store) as bus:
         for event, message in bus.events(query, follow=follow):
             screen.line(
@@ -204,7 +203,6 @@ def log_command(follow: bool, out: str | None, into: str | None, store: str | No
     if out and into:
         raise CommandError("--export or --import, not both at once")
     query = query_from(**given)
-    enable_gc()
     if into:
         with opened(store) as bus:
             # Import the messages of an export. The file is validated first: if a line is invalid, nothing is imported.

@@ -18,7 +18,7 @@ from telex.model.named_tuple import NamedTuple
 from telex.model.roster import TELEX
 from telex.model.work import waits_for_ever
 from telex.ports.bus import MessageHistory
-from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
+from telex.surfaces.cli.connection import opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import file_word, files_in, pieces
 from telex.surfaces.cli.leases import TOKEN, lease_token
 from telex.surfaces.cli.options import (
@@ -97,7 +97,6 @@ def receive_command(who: Speaker, limit: int, wait: float | None, lease: float |
 
     Exit code 4 if there is none.
     """
-    enable_gc()
     agent = who.agent
     with opened(output.store) as bus:
         leases = bus.receive(agent, role=who.role, limit=limit, wait=wait or 0.0, lease=lease)
@@ -137,7 +136,6 @@ def request_command(
     [path] = files_in([file])
     settings = settings_here(dialect)
     [(_, raw, _)] = pieces(path, settings.limits.message_bytes_max, lines=False)
-    enable_gc()
     agent, role = who
     with opened(output.store, settings) as bus:
         try:

@@ -23,7 +23,7 @@ from telex.replay.report import ReplayCounts, ReplayReport
 from telex.replay.simulate import Simulator
 from telex.replay.time_travel import TimeTravelState, as_it_was
 from telex.surfaces.cli.approvals import decision
-from telex.surfaces.cli.connection import enable_gc, explained, opened_to_look, settings_here, store_in
+from telex.surfaces.cli.connection import explained, opened_to_look, settings_here, store_in
 from telex.surfaces.cli.contract import done_of
 from telex.surfaces.cli.files import STDIN, files_in, is_store, pieces
 from telex.surfaces.cli.options import BUS, command, text_option
@@ -84,9 +84,8 @@ def replay_command(
 
     With --until no message is checked: inboxes, contracts, approvals, tasks and the team are shown as they were.
     """
-    if not gc.isenabled():  # disabled by main, so this process runs nothing else
+    if gc.get_freeze_count():  # this process runs nothing else
         gc.set_threshold(GARBAGE_AFTER)
-    enable_gc()
     if until is not None:
         if log is not None or team is not None or strict is not None:
             raise CommandError("--until shows a store as it was, and goes with --store only")

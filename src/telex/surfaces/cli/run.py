@@ -15,7 +15,7 @@ from telex.errors import NotAMember
 from telex.model.message import COMING_AND_GOING, Event, StoredMessage, stored_inboxes
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.store import Query
-from telex.surfaces.cli.connection import AGENT, enable_gc, opened, opened_to_look, place_of
+from telex.surfaces.cli.connection import AGENT, opened, opened_to_look, place_of
 from telex.surfaces.cli.options import (
     BUS,
     COMPLETERS,
@@ -58,7 +58,6 @@ GRACE_SECONDS_MAX = 60.0  # that `telex wake` waits
 def watch_command(agent: str, store: str | None, as_json: bool) -> int:
     """Print a line for each new message to an agent, until interrupted. It leases nothing and adds no member."""
     screen, name = Screen(sys.stdout), normalised(agent)
-    enable_gc()
     with opened_to_look(store) as bus:
         after = next((event.seq for event, _ in bus.events(Query(newest_first=True))), 0)
         inboxes = _inboxes(bus, name)

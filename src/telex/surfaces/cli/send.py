@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from telex.errors import OutcomeUnknown
 from telex.model.named_tuple import NamedTuple
-from telex.surfaces.cli.connection import AGENT, acting_agent, enable_gc, explained, opened, settings_here
+from telex.surfaces.cli.connection import AGENT, acting_agent, explained, opened, settings_here
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
 from telex.surfaces.cli.output import (
     Screen,
@@ -26,7 +26,17 @@ from telex.surfaces.cli.output import (
     stderr_has_its_own_reader,
     wrapped,
 )
-from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, TIMED_OUT, CommandError, Option, ParsedOptions, parse
+from telex.surfaces.cli.usage import (
+    DONE,
+    FAILED,
+    REFUSED,
+    TIMED_OUT,
+    CommandError,
+    Option,
+    ParsedOptions,
+    enable_gc,
+    parse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,6 @@ from telex.model.named_tuple import NamedTuple
 from telex.project import STORE_FOLDER
 from telex.surfaces.cli.connection import (
     MEMORY,
-    enable_gc,
     explained,
     settings_here,
     store_path,
@@ -258,7 +257,6 @@ def _serve(
             with _demo_team(path) if options.demo else nullcontext():
                 await serve(bus, settings, server, lambda: _print_address(path, server, options))
 
-    enable_gc()
     gc.set_threshold(*GARBAGE)
     try:
         import uvloop as loop

@@ -16,7 +16,6 @@ from telex.ports.bus import Presence
 from telex.surfaces.cli.connection import (
     AGENT,
     MEMORY,
-    enable_gc,
     opened,
     opened_to_look,
     settings_here,
@@ -239,7 +238,6 @@ def shutdown(request: ShutdownOptions, force: bool, no_wait: bool, store: str | 
         team=request.team or settings.team_name,
         deadline=DEADLINE_SECONDS if request.deadline is None else request.deadline,
     )
-    enable_gc()
     with opened_to_look(store, settings) as bus:
         report = _shut_down(bus, request._asdict(), force=force, wait=not no_wait)
     if as_json:

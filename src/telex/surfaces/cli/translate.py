@@ -12,7 +12,6 @@ from telex.dialects.registry import PLAIN
 from telex.model.finding import Finding
 from telex.replay.migrate import Migration
 from telex.surfaces.cli.check import answer_of, sized, team_policy, with_dialects
-from telex.surfaces.cli.connection import enable_gc
 from telex.surfaces.cli.files import STDIN, begins_a_store, files_in, lines_as_they_are, pieces, writing
 from telex.surfaces.cli.options import (
     command,
@@ -186,7 +185,6 @@ def migrate_log_command(file: str, origin: str, to: str, out: str | None, as_jso
     FILE is an export (telex log --export), log records, or has one message per line; each line keeps its form. The
     report on stderr lists lost, narrowed and invented fields, and the lines that were copied unchanged.
     """
-    enable_gc()
     source, target_version = reader_from(origin), reader_from(to)
     for reader, given in ((source, origin), (target_version, to)):
         if not reader.dialect.types:

@@ -3,6 +3,7 @@
 One table lists the options; parsing and `--help` both use it. All other commands use click.
 """
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import ClassVar
@@ -22,6 +23,13 @@ class Diagnostics:
 
     level = 0
     notes: ClassVar[set[str]] = set()
+
+
+def enable_gc() -> None:
+    """Enable the garbage collector, which `main` disables for the start. What is loaded by then is never collected."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 class CommandError(Exception):

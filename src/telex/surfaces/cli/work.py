@@ -10,7 +10,7 @@ import click
 
 from telex.bus import run_sync
 from telex.bus.orchestrator import Orchestrator
-from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
+from telex.surfaces.cli.connection import opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import files_in, pieces
 from telex.surfaces.cli.options import (
     BUS,
@@ -129,7 +129,6 @@ def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, st
 
     It can be stopped and started again at any time. It exits with 4 when nothing has come for --wait seconds.
     """
-    enable_gc()
     refused: list[str] = []
     with opened_to_look(store) as bus:
         orchestrator = Orchestrator(bus.awaitable, who.agent, role=who.role, read_plan=_plan_text)

@@ -15,8 +15,8 @@ from telex.config import MEMORY, Settings, load
 from telex.connection import connect, hub_at, store_path
 from telex.errors import NotAMember, StoreUnavailable, TelexError
 from telex.ports.bus import Bus
-from telex.surfaces.cli.connection import enable_gc
 from telex.surfaces.cli.connection import is_there as store_exists
+from telex.surfaces.cli.usage import enable_gc
 from telex.surfaces.clients.sessions import Session, is_provisional
 from telex.surfaces.clients.wakes import Waker, on_loop
 from telex.surfaces.mcp.identity import Identity
