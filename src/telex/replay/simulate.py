@@ -154,6 +154,18 @@ class SimulatedResult(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
+class ReplayTransaction(MemoryTransaction):
+    """The transaction of a replay, which stores of a message what later decisions read: its ids and its digest."""
+
+    def append(self, message: NewMessage) -> int:
+        tables = self._tables
+        seq = tables._last_event = tables._last_event + 1
+        tables._messages[seq] = StoredMessage(seq, *message[:11], b"")
+        tables._by_id[message.id].append(seq)
+        tables._accepted[message.sender, message.id] = seq
+        return seq
+
+
 class LogClock:
     """The time of the current entry."""
 
@@ -191,7 +203,7 @@ class Simulator:
             declared=members,
             default_roles=default_roles((policy.forced,) if policy.forced else policy.dialects, closed=bool(members)),
         )
-        self._tx = MemoryTransaction(store)  # one for the whole replay, never rolled back
+        self._tx = ReplayTransaction(store)  # one for the whole replay, never rolled back
         self._evidence = EVIDENCE.get(evidence) if policy.work else None
         self._latest = 0.0  # the latest time that the log has named
         self._team.begin(self._tx)
