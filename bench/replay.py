@@ -24,7 +24,7 @@ from telex.model.message import NewMessage, WorkChange
 from telex.work import reducer
 
 LINES = 100_000
-RATE_MIN = 25_000  # messages per second of CPU time
+RATE_MIN = 25_000  # messages per second of CPU time: of reports under contracts, and of a store
 ROUNDS = 5
 TELEX = [sys.executable, "-m", "telex"]
 NO_WORK = "[team]\nwork_rules = false\n"
@@ -46,8 +46,8 @@ def lines() -> list[Line]:
         logs = {work: _log(folder, f"work {number}", work.raws) for number, work in enumerate(WORK)}
         team = logs[WORK[-1]]
         return [
-            *_beside_check("every type of two dialects, without the rules of the work", everything, without),
-            *(line for work, log in logs.items() for line in _beside_check(work.what, log, with_work)),
+            *_beside_check("every type of two dialects, without the rules of the work", everything, without, True),
+            *(line for work, log in logs.items() for line in _beside_check(work.what, log, with_work, work.promised)),
             *_kept(folder, with_work),
             _growth(folder, with_work),
             _memory("without the rules of the work", everything, without),
@@ -69,12 +69,13 @@ def _every_type() -> Iterator[bytes]:
         yield json.dumps(tree | {place: f"m-{number}"}).encode()
 
 
-def _beside_check(what: str, log: Path, team: Path) -> list[Line]:
+def _beside_check(what: str, log: Path, team: Path, promised: bool) -> list[Line]:
     """`telex check` applies no work rules, so that the ratio shows what they cost."""
-    return _beside(what, [*TELEX, "check", str(log)], "telex check on the same messages", log, team)
+    against = "telex check on the same messages"
+    return _beside(what, [*TELEX, "check", str(log)], against, log=log, team=team, promised=promised)
 
 
-def _beside(what: str, other: list[str], against: str, log: Path, team: Path) -> list[Line]:
+def _beside(what: str, other: list[str], against: str, *, log: Path, team: Path, promised: bool) -> list[Line]:
     """By the CPU time of the whole commands."""
     ratios, ours = [], []
     for _ in range(ROUNDS):
@@ -82,16 +83,17 @@ def _beside(what: str, other: list[str], against: str, log: Path, team: Path) ->
         ours.append(replay)
         ratios.append(process_seconds(other) / replay)
     rate, name = LINES / statistics.median(ours), f"telex replay on {LINES:,} messages: {what}"
-    promise = f"at least {RATE_MIN:,} messages/s"
+    promise, holds = (f"at least {RATE_MIN:,} messages/s", rate >= RATE_MIN) if promised else (UNPROMISED, True)
     return [
         Line(name, f"{rate:,.0f} messages/s", against, statistics.median(ratios), UNPROMISED, True),
-        Line(name, f"{rate:,.0f} messages/s", f"{RATE_MIN:,} messages/s", rate / RATE_MIN, promise, rate >= RATE_MIN),
+        Line(name, f"{rate:,.0f} messages/s", f"{RATE_MIN:,} messages/s", rate / RATE_MIN, promise, holds),
     ]
 
 
 class Worked(NamedTuple):
     what: str
     raws: Callable[[], Iterator[bytes]]
+    promised: bool = False
 
 
 def _reports() -> Iterator[bytes]:
@@ -124,7 +126,7 @@ def _team() -> Iterator[bytes]:
 
 WORK = (
     Worked("with the rules of the work, every type, all about one task", _every_type),
-    Worked("with them, 99 of 100 are reports on a plan, 7 of 100 tick a task off", _reports),
+    Worked("with them, 99 of 100 are reports on a plan, 7 of 100 tick a task off", _reports, True),
     Worked("with them, a team at work: 7 of 10 report, 2 tick a task off, 2 agree, ask, grant or are held up", _team),
 )
 
@@ -136,9 +138,14 @@ def _kept(folder: Path, team: Path) -> list[Line]:
     against = "reading the same and checking each message"
     return [
         line
-        for kind, log in (("from the store", store), ("from an export", export))
+        for kind, log, promised in (("from the store", store, True), ("from an export", export, False))
         for line in _beside(
-            f"a team at work, {kind}", [sys.executable, "-m", "bench.checked", str(log)], against, log, team
+            f"a team at work, {kind}",
+            [sys.executable, "-m", "bench.checked", str(log)],
+            against,
+            log=log,
+            team=team,
+            promised=promised,
         )
     ]
 
