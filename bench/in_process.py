@@ -61,11 +61,11 @@ def _json(dialect: schema.Dialect) -> list[Line]:
 
 def _front_matter() -> Line:
     raws = messages(SIGNAL_MD)
-    desk = CheckPolicy(forced=SIGNAL_MD)
+    policy = CheckPolicy(forced=SIGNAL_MD)
     fronts = [raw.split(b"---\n", 2)[1] for raw in raws]
-    assert all(check(raw, desk).valid for raw in raws)
+    assert all(check(raw, policy).valid for raw in raws)
     work = {
-        "telex": _each(lambda raw: check(raw, desk), raws),
+        "telex": _each(lambda raw: check(raw, policy), raws),
         "yaml": _each(lambda front: yaml.load(front, Loader=yaml.CSafeLoader), fronts),
     }
     seconds = interleaved(work, ROUNDS)

@@ -57,7 +57,7 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder like a fresh clone's, to run in and write to."""
     for name in ("samples", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name)
@@ -119,10 +119,10 @@ def played() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("page", list(played()))
-def test_what_is_shown_on_a_page_is_what_happens(page: Path, desk: Path) -> None:
+def test_what_is_shown_on_a_page_is_what_happens(page: Path, project: Path) -> None:
     for block in blocks(page):
         if block.kind == "console":
-            type_in(block, desk)
+            type_in(block, project)
         else:
             exec(compile(block.text, f"{page.name}, block {block.number}", "exec"), {"__name__": "docs"})
 

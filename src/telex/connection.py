@@ -87,7 +87,7 @@ class Connection:
 
         is_named = bool(self._where or os.environ.get(STORE))
         token = token_for(url, self._token or os.environ.get(TOKEN), is_named=is_named)
-        return open_remote(url, token, clock, settings.desk(), on_loop=on_loop)
+        return open_remote(url, token, clock, settings.policy(), on_loop=on_loop)
 
 
 def _open_local(where: str | None, settings: Settings, clock: StoreClock, *, on_loop: bool) -> "LocalBus":
@@ -109,7 +109,7 @@ def _local_bus(store: Store, clock: StoreClock, path: str, settings: Settings, *
     bus = LocalBus(
         store,
         clock,
-        desk=settings.desk(),
+        policy=settings.policy(),
         members=settings.members,
         waiting=notifier,
         work=settings.work(),

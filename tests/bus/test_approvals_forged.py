@@ -21,7 +21,7 @@ from tests.work.contract_team import contract, kept
 from tests.work.pipeline_team import Crew
 
 DESK_FILE = """
-name = "desk"
+name = "policy"
 version = "1.0"
 purpose = "Whoever likes says yes."
 roles = ["boss", "hand"]
@@ -44,8 +44,8 @@ word = { type = "enum", values = ["ok", "nok"] }
 """
 
 
-def desk(intent: str) -> Dialect:
-    dialect = declare(DESK_FILE.replace("INTENT", intent), "desk.toml").dialect
+def policy(intent: str) -> Dialect:
+    dialect = declare(DESK_FILE.replace("INTENT", intent), "policy.toml").dialect
     assert dialect is not None
     return dialect
 
@@ -79,7 +79,7 @@ def shown_to_dev(team: Team) -> str | None:
 def test_an_answer_in_a_users_dialect_is_refused_where_a_built_in_one_is(
     open_team: OpenTeam, how: dict[str, Any], code: str, intent: str
 ) -> None:
-    team = asked(open_team, desk(intent))
+    team = asked(open_team, policy(intent))
     said = {"type": "said", "ref": "yes-1", "word": "ok", **how}
     receipt = team.bus.send(json.dumps(said), sender="mal", to="dev", check=False)
     assert codes(receipt.findings) == [code]

@@ -43,7 +43,7 @@ IS_LONG = os.environ.get("TELEX_PROFILE") == "long"
 
 def record(acts: list[Act], store: Store, policy: CheckPolicy) -> str:
     clock = FakeClock()
-    return run_sync(play(acts, [LocalBus(store, clock, desk=policy)], clock))
+    return run_sync(play(acts, [LocalBus(store, clock, policy=policy)], clock))
 
 
 def on_memory(acts: list[Act], policy: CheckPolicy, *, twice: bool) -> str:
@@ -58,7 +58,7 @@ def on_sqlite(acts: list[Act], policy: CheckPolicy, *, twice: bool) -> str:
         clock, store = FakeClock(), SqliteStore.open(str(path), durable=False, grouped=True)
         try:
             chosen = cast(Store, DecideTwice(store)) if twice else store
-            return await play(acts, [LocalBus(chosen, clock, desk=policy)], clock)
+            return await play(acts, [LocalBus(chosen, clock, policy=policy)], clock)
         finally:
             await store.close()
 

@@ -45,7 +45,7 @@ def record(acts: list[Act], buses: int, seed: int, policy: CheckPolicy) -> str:
         for _ in range(buses):
             store = SqliteStore.open(str(path), durable=False)
             stack.callback(close, store)
-            opened.append(LocalBus(store, clock, desk=policy))
+            opened.append(LocalBus(store, clock, policy=policy))
         return SEEN.sub("seen_at=…", run_sync(play(acts, opened, clock, choose=random.choice)))
 
 

@@ -10,9 +10,9 @@ from telex.trace.text import cells
 from tests.cli.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
 from tests.cli.cli_kit import Ran, example, on_terminal, put, terminal
 from tests.proofs import proves
-from tests.test_docs import NOT_RUN, ROOT, blocks, commands, desk
+from tests.test_docs import NOT_RUN, ROOT, blocks, commands, project
 
-__all__ = ["desk", "telex"]
+__all__ = ["project", "telex"]
 
 UUID = "b7a0e5d4-2c55-4c0f-93c9-7f5d3c1a6b03"
 
@@ -22,7 +22,7 @@ def widest(ran: Ran) -> int:
 
 
 @pytest.mark.slow
-def test_every_command_of_the_readme_fits_eighty_columns(desk: Path) -> None:
+def test_every_command_of_the_readme_fits_eighty_columns(project: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for block in blocks(ROOT / "README.md"):
         for command, shown in commands(block.text) if block.kind == "console" else ():

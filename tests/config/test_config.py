@@ -43,7 +43,7 @@ def said(folder: Path, text: str) -> list[str]:
 
 def test_without_a_file_everything_is_as_it_is_by_default(tmp_path: Path) -> None:
     assert load(str(tmp_path)) == Settings()
-    assert Settings().desk().dialects == BUILT_IN
+    assert Settings().policy().dialects == BUILT_IN
     assert Settings().limits == LIMITS
 
 
@@ -86,9 +86,9 @@ def test_a_team_settles_how_it_reads(tmp_path: Path) -> None:
     text = 'name = "crew"\nstrict = false\ndialect = "signal-md"\n'
     text += 'unknown_fields = "refusal"\nmisdelivery = "refusal"\nuntyped = "refuse"\n'
     found = settled(tmp_path, "[team]\n" + text)
-    desk = found.desk()
-    assert (found.team_name, desk.strict, desk.preferred) == ("crew", False, "signal-md")
-    assert (desk.unknown_fields, desk.misdelivery, desk.untyped) == ("refusal", "refusal", "refuse")
+    policy = found.policy()
+    assert (found.team_name, policy.strict, policy.preferred) == ("crew", False, "signal-md")
+    assert (policy.unknown_fields, policy.misdelivery, policy.untyped) == ("refusal", "refusal", "refuse")
 
 
 def test_members_are_declared_with_role_and_dialects_and_normal_names(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_dialects_of_a_teams_own_are_found_from_the_file_and_bring_their_roles(t
     )
     found = load(str(tmp_path / "below"))
     assert [dialect.name for dialect in found.own_dialects] == ["release-train"]
-    assert found.desk().dialects == (*found.own_dialects, *BUILT_IN)
+    assert found.policy().dialects == (*found.own_dialects, *BUILT_IN)
     assert found.members == (Member("ada", "captain", ("release-train",), declared=True),)
 
 

@@ -191,7 +191,7 @@ def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | N
 
 
 @pytest.mark.parametrize(
-    "text, desk, as_role",
+    "text, policy, as_role",
     [
         (example_text(VBW_COMPANY, "escalation"), CheckPolicy(), "qa-code"),  # who goes up another way
         (example_text(VBW_HANDOFF, "dev_progress", {"mood": "cheerful"}), CheckPolicy(unknown_fields="refusal"), None),
@@ -201,14 +201,14 @@ def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | N
     ids=["another sender", "unknown fields", "merge key", "control character"],
 )
 def test_what_is_offered_as_fixed_would_pass_and_holds_all_that_was_sent(
-    text: str, desk: CheckPolicy, as_role: str | None
+    text: str, policy: CheckPolicy, as_role: str | None
 ) -> None:
-    checked = check(text, desk, as_role=as_role)
+    checked = check(text, policy, as_role=as_role)
     assert not checked.valid
     if checked.fixed is not None:
         assert checked.dialect is not None
         again = write(checked.dialect, checked.fixed, checked.body)
-        assert not refusals(check(again, desk, as_role=as_role).findings)
+        assert not refusals(check(again, policy, as_role=as_role).findings)
         assert "\ufffd" not in again
 
 

@@ -60,7 +60,7 @@ def test_a_base_field_with_another_value_is_refused_there(field: str, value: Any
     "field", [base(name) for name in ["messageId", "correlationId", "timestamp", "from", "to", "type", "version"]]
 )
 def test_a_message_without_a_base_field_is_refused_there(field: str) -> None:
-    checked = check(BUILD_FLOW.wire(without(STATUS, (field,))), BUILD_FLOW.desk)
+    checked = check(BUILD_FLOW.wire(without(STATUS, (field,))), BUILD_FLOW.policy)
     assert not checked.valid
     assert f"$.{field}" in {path for _, path in refused(checked)}
 

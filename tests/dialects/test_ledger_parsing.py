@@ -61,7 +61,7 @@ def test_a_scout_speaks_three_dialects_under_one_name(table: Table) -> None:
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_a_dialect_that_was_asked_for_is_the_only_one_read(table: Table) -> None:
     for name, raw in SAMPLES.items():
-        checked = check(raw, table.desk)
+        checked = check(raw, table.policy)
         assert checked.dialect in (table.dialect, None)
         assert checked.valid is (name == table.name)
 

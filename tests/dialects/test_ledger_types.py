@@ -38,7 +38,7 @@ def every_place(wanted: Callable[[Place], object], values: Callable[[Place], lis
 
 
 def read(table: Table, tree: dict, as_role: str | None = None, to_role: str | None = None) -> CheckResult:
-    return check(table.wire(tree), table.desk, as_role=as_role, to_role=to_role)
+    return check(table.wire(tree), table.policy, as_role=as_role, to_role=to_role)
 
 
 def told(checked: CheckResult, path: str) -> list[str]:
@@ -52,8 +52,8 @@ def test_a_message_is_accepted_with_all_its_fields_and_with_only_those_required(
     table: Table, row: Row, bare: bool
 ) -> None:
     tree = message(table, row, bare=bare)
-    for desk in (table.desk, table.team):
-        checked = check(table.wire(tree), desk)
+    for policy in (table.policy, table.team):
+        checked = check(table.wire(tree), policy)
         assert checked.valid
         assert refusals(checked.findings) == []
         assert "field-unknown" not in {finding.code for finding in checked.findings}

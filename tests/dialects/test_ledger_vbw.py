@@ -90,7 +90,7 @@ def test_an_envelope_field_with_another_value_is_refused_there(field: str, value
     "field", ["id", "type", "phase", "task", "author_role", "timestamp", "schema_version", "payload", "confidence"]
 )
 def test_an_envelope_without_one_of_its_nine_fields_is_refused_there(field: str) -> None:
-    checked = check(VBW_TYPED.wire(without(UPDATE, (field,))), VBW_TYPED.desk)
+    checked = check(VBW_TYPED.wire(without(UPDATE, (field,))), VBW_TYPED.policy)
     assert not checked.valid
     assert f"$.{field}" in {path for _, path in refused(checked)}
 
@@ -179,7 +179,7 @@ MAY_BE_LEFT_OUT = {"concerns", "attempted", "failures", "committed", "artifact"}
 def test_only_what_may_have_nothing_to_say_can_be_left_out(row: Row) -> None:
     tree = message(VBW_COMPANY, row)
     for field in tree:
-        checked = check(VBW_COMPANY.wire(without(tree, (field,))), VBW_COMPANY.desk)
+        checked = check(VBW_COMPANY.wire(without(tree, (field,))), VBW_COMPANY.policy)
         optional = field in MAY_BE_LEFT_OUT and (field, row.type) != ("artifact", "architecture_design")
         assert checked.valid is optional, field
 

@@ -40,18 +40,18 @@ def is_an_answer(checked: CheckResult) -> None:
 @example(b'{"type": ["x"]}', CheckPolicy(), None, None)
 @example(b'{"type": {}}', CheckPolicy(), None, None)
 @example(b'{"type": "approval", "type": "approval"}', CheckPolicy(), None, None)
-def test_any_bytes_get_an_answer(raw: bytes, desk: CheckPolicy, speaker: str | None, listener: str | None) -> None:
-    is_an_answer(check(raw, desk, as_role=speaker, to_role=listener))
+def test_any_bytes_get_an_answer(raw: bytes, policy: CheckPolicy, speaker: str | None, listener: str | None) -> None:
+    is_an_answer(check(raw, policy, as_role=speaker, to_role=listener))
 
 
 @given(ANY_JSON, ANY_DESK)
-def test_any_json_gets_an_answer(raw: bytes, desk: CheckPolicy) -> None:
-    is_an_answer(check(raw, desk))
+def test_any_json_gets_an_answer(raw: bytes, policy: CheckPolicy) -> None:
+    is_an_answer(check(raw, policy))
 
 
 @given(SOUP | FRONT_MATTER, ANY_DESK)
-def test_any_text_with_fences_braces_and_dashes_gets_an_answer(raw: bytes, desk: CheckPolicy) -> None:
-    is_an_answer(check(raw, desk))
+def test_any_text_with_fences_braces_and_dashes_gets_an_answer(raw: bytes, policy: CheckPolicy) -> None:
+    is_an_answer(check(raw, policy))
 
 
 @given(st.text(max_size=40))
@@ -60,8 +60,8 @@ def test_text_as_it_is_in_python_is_taken_too(text: str) -> None:
 
 
 @given(ANY_BYTES, ANY_DESK)
-def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, desk: CheckPolicy) -> None:
-    strict, lenient = check(raw, desk), check(raw, desk._replace(strict=False))
+def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, policy: CheckPolicy) -> None:
+    strict, lenient = check(raw, policy), check(raw, policy._replace(strict=False))
     assert (strict.findings, strict.fixed, strict.skeleton) == (lenient.findings, lenient.fixed, lenient.skeleton)
     assert lenient.valid is not any(finding.code in NEVER_PASSED for finding in refusals(lenient.findings))
 
@@ -70,12 +70,12 @@ def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, desk: CheckPol
 @given(data=st.data())
 def test_what_is_offered_for_anything_can_be_sent_and_keeps_its_word(dialect: Dialect, data: st.DataObject) -> None:
     raw = data.draw(FRONT_MATTER if dialect.form == "front-matter" else NEARLY_MESSAGES.map(ascii_json))
-    desk = CheckPolicy(forced=dialect)
-    checked = check(raw, desk)
+    policy = CheckPolicy(forced=dialect)
+    checked = check(raw, policy)
     offered = checked.fixed if checked.fixed is not None else checked.skeleton
     if offered is None:
         return
-    again = check(write(dialect, offered, checked.body).encode(), desk)
+    again = check(write(dialect, offered, checked.body).encode(), policy)
     known = {(finding.code, finding.path) for finding in refusals(checked.findings)}
     new = {(finding.code, finding.path) for finding in refusals(again.findings)} - known
     if checked.fixed is not None:

@@ -79,12 +79,12 @@ def test_a_fixed_message_passes_its_own_check_and_needs_no_second_fixing(dialect
     fixes_for_good(case.raw, CheckPolicy(forced=dialect), role)
 
 
-def fixes_for_good(raw: bytes, desk: CheckPolicy, role: str | None) -> None:
-    checked = check(raw, desk, as_role=role)
+def fixes_for_good(raw: bytes, policy: CheckPolicy, role: str | None) -> None:
+    checked = check(raw, policy, as_role=role)
     if checked.fixed is None:
         return
     assert checked.dialect is not None
-    again = check(write(checked.dialect, checked.fixed, checked.body).encode(), desk, as_role=role)
+    again = check(write(checked.dialect, checked.fixed, checked.body).encode(), policy, as_role=role)
     assert refusals(again.findings) == []
     assert (again.type, again.tree) == (checked.type, checked.fixed)
     assert again.fixed in (None, checked.fixed)

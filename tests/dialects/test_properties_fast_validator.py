@@ -42,8 +42,8 @@ Door = tuple[str, str | None, str | None]
 
 
 @cache
-def express(desk: str, speaker: str | None, listener: str | None) -> FastValidator:
-    return FastValidator(DESKS[desk], as_role=speaker, to_role=listener)
+def express(policy: str, speaker: str | None, listener: str | None) -> FastValidator:
+    return FastValidator(DESKS[policy], as_role=speaker, to_role=listener)
 
 
 def answer(checked: CheckResult) -> tuple[Any, ...]:
@@ -52,12 +52,12 @@ def answer(checked: CheckResult) -> tuple[Any, ...]:
 
 
 def agree(raw: bytes, door: Door) -> None:
-    desk, speaker, listener = door
-    assert answer(express(*door).check(raw)) == answer(check(raw, DESKS[desk], as_role=speaker, to_role=listener))
+    policy, speaker, listener = door
+    assert answer(express(*door).check(raw)) == answer(check(raw, DESKS[policy], as_role=speaker, to_role=listener))
 
 
 def test_pairs_that_share_their_lanes_are_told_apart_by_the_names_that_a_dialect_writes() -> None:
-    desk, shared = CheckPolicy(), dict[tuple[Any, ...], Any]()
+    policy, shared = CheckPolicy(), dict[tuple[Any, ...], Any]()
     type_ = BUILD_FLOW.types["STATUS_UPDATE"]
     raw, role, wire_ = json.dumps(type_.example).encode(), type_.senders[0], BUILD_FLOW.wire
     assert wire_.sender is not None
@@ -65,8 +65,8 @@ def test_pairs_that_share_their_lanes_are_told_apart_by_the_names_that_a_dialect
     sender, recipient = type_.example[wire_.sender], type_.example[wire_.recipient]
     for as_name, to_name in ((sender, recipient), ("ada", recipient), (sender, "bob"), ("", recipient), (sender, None)):
         whom = {"as_role": role, "to_role": None, "as_name": as_name, "to_name": to_name}
-        lane = FastValidator(desk, **whom, shared=shared)  # type: ignore[arg-type]
-        assert answer(lane.check(raw)) == answer(check(raw, desk, **whom)), whom
+        lane = FastValidator(policy, **whom, shared=shared)  # type: ignore[arg-type]
+        assert answer(lane.check(raw)) == answer(check(raw, policy, **whom)), whom
         assert (lane.passes(raw) is not None) is (as_name == sender and to_name in (recipient, None)), whom
 
 
@@ -170,18 +170,18 @@ def notes(own_fields: Fields, *rules: HardRule) -> CheckPolicy:
 )  # fmt: skip
 def test_both_agree_on_rules_about_a_list_that_may_be_absent(rule: str, raw: str) -> None:
     own_fields = fields({"n": COUNT}, {"x": ListOf(group({"a": TEXT}))})
-    desk, message = (
+    policy, message = (
         notes(own_fields, HardRule("rule", rule, "n", "Count again.")),
         f'{{"type": "note", {raw}}}'.encode(),
     )
-    assert answer(FastValidator(desk).check(message)) == answer(check(message, desk))
+    assert answer(FastValidator(policy).check(message)) == answer(check(message, policy))
 
 
 @pytest.mark.parametrize("levels", range(LIMITS.depth_max - 8, LIMITS.depth_max + 3))
 def test_both_lanes_agree_on_how_deep_is_too_deep(levels: int) -> None:
-    desk = notes(fields({"a": group({"b": group({"c": OPEN})})}))
+    policy = notes(fields({"a": group({"b": group({"c": OPEN})})}))
     raw = ('{"type": "note", "a": {"b": {"c": {"d": ' + "[" * levels + "]" * levels + "}}}}").encode()
-    assert answer(FastValidator(desk).check(raw)) == answer(check(raw, desk))
+    assert answer(FastValidator(policy).check(raw)) == answer(check(raw, policy))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_both_lanes_keep_to_the_limits_of_the_desk(limits: Limits, metadata: str
     tree = BUILD_FLOW.types["STATE_TRANSITION"].example
     payload = tree["payload"] | {"metadata": "@"}
     raw = json.dumps(tree | {"payload": payload}).replace('"@"', metadata).encode()
-    desk = CheckPolicy(limits=limits)
-    assert answer(FastValidator(desk).check(raw)) == answer(check(raw, desk))
+    policy = CheckPolicy(limits=limits)
+    assert answer(FastValidator(policy).check(raw)) == answer(check(raw, policy))
 
 
 TIMES = """
@@ -294,8 +294,8 @@ def own(fields: str) -> CheckPolicy:
     ],
 )  # fmt: skip
 def test_both_lanes_agree_on_a_dialect_of_one_s_own(fields: str, raw: bytes) -> None:
-    desk = own(fields)
-    assert answer(FastValidator(desk).check(raw)) == answer(check(raw, desk))
+    policy = own(fields)
+    assert answer(FastValidator(policy).check(raw)) == answer(check(raw, policy))
 
 
 def test_a_field_that_is_called_like_the_sender_may_be_an_object() -> None:
@@ -303,7 +303,7 @@ def test_a_field_that_is_called_like_the_sender_may_be_an_object() -> None:
     fields_ = 'from = { type = "object", fields = { p = "string", q = "integer?" } }'
     dialect = declare(text + fields_, "own.toml").dialect
     assert dialect is not None
-    desk = CheckPolicy(dialects=(dialect, *BUILT_IN))
+    policy = CheckPolicy(dialects=(dialect, *BUILT_IN))
     raw, names = b'{"type": "note", "from": {"p": "x"}}', ("dev", "lead", "ann", "lea")
     whom = dict(zip(("as_role", "to_role", "as_name", "to_name"), names, strict=True))
-    assert answer(FastValidator(desk, **whom).check(raw)) == answer(check(raw, desk, **whom))  # type: ignore[arg-type]
+    assert answer(FastValidator(policy, **whom).check(raw)) == answer(check(raw, policy, **whom))  # type: ignore[arg-type]

@@ -211,7 +211,7 @@ AUDIT = SIGNAL_MD.wire(VERDICT)
 
 def team_1_1(tmp_path: Path) -> CheckPolicy:
     (tmp_path / "telex.toml").write_text('[team]\ndialect = "signal-md@1.1"\n')
-    return load_file(str(tmp_path / "telex.toml")).desk()
+    return load_file(str(tmp_path / "telex.toml")).policy()
 
 
 @proves("signal-md/1.1/chosen")

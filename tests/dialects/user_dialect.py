@@ -34,7 +34,7 @@ def rule(code: str, broken_when: str, path: str = "class") -> HardRule:
 DISPATCH = MessageType(
     name="message",  # the name that the generated union would like to have
     purpose="A patrol goes out.\nIt ends */ here.",
-    senders=("desk",),
+    senders=("policy",),
     receivers=("patrol", "driver"),
     priority="ERROR",
     fields={
@@ -53,12 +53,12 @@ DISPATCH = MessageType(
         rule("red-needs-crew", "class == 'red alert' and crew < 2"),
         rule("drop-needs-weights", "'drop' in stops[].kind and len(weights) == 0", "weights"),
         rule("crew-over-limit", "crew > limit", "crew"),
-        rule("desk-is-not-driver", "sender == 'driver' and to != 'patrol'", "to"),
+        rule("policy-is-not-driver", "sender == 'driver' and to != 'patrol'", "to"),
     ),
     fillings=(FieldDefault("limit", "not has(limit)", 4),),
     example={
         "type": "message",
-        "sender": "desk",
+        "sender": "policy",
         "class": "amber",
         "call-sign": "K9",
         "crew": 2,
@@ -71,7 +71,7 @@ DONE = MessageType(
     name="done",
     purpose="It is done.",
     senders=("patrol", "driver"),
-    receivers=("desk",),
+    receivers=("policy",),
     priority="STATUS",
     fields=fields({"from": one_of("here", "there"), "ok": BOOLEAN}),
     example={"type": "done", "sender": "patrol", "from": "here", "ok": True},
@@ -90,9 +90,9 @@ OWN = Dialect(
     version="0.3",
     purpose="A radio room.",
     form="json",
-    roles=("desk", "patrol", "driver", "listener"),
+    roles=("policy", "patrol", "driver", "listener"),
     envelope=fields(
-        {"sender": one_of("desk", "patrol", "driver", "listener")}, {"to": one_of("desk", "patrol", "driver")}
+        {"sender": one_of("policy", "patrol", "driver", "listener")}, {"to": one_of("policy", "patrol", "driver")}
     ),
     wire=EnvelopeFields(sender="sender", recipient="to"),
     types=types_by_name([DISPATCH, DONE, SHOUT]),

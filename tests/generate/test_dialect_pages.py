@@ -62,8 +62,8 @@ def test_an_example_with_real_values_is_accepted_in_its_dialect(example: Example
     dialect = by_name(example.dialect)
     told = [CheckPolicy(forced=dialect), CheckPolicy(preferred=example.dialect)]
     untold = [] if (example.dialect, example.type) in ALIKE else [CheckPolicy()]
-    for desk in told + untold:
-        checked = check(filled(example), desk)
+    for policy in told + untold:
+        checked = check(filled(example), policy)
         assert refusals(checked.findings) == []
         assert (checked.valid, checked.dialect, checked.type) == (True, dialect, example.type)
         assert [f.code for f in checked.findings if f.severity == "warning" or f.code == "field-unknown"] == []

@@ -79,7 +79,7 @@ assert_type(message.notes, dict[str, list[str]] | None)
 assert_type(Message.from_message(b"").crew, int)
 done.ok = False  # type: ignore[misc]
 message.cruw  # type: ignore[attr-defined]
-Shout(say="Stop", sender="desk").encode(sender="desk")
+Shout(say="Stop", sender="policy").encode(sender="policy")
 """
 
 

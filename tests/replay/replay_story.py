@@ -55,7 +55,7 @@ class Story:
 
     def __init__(self, store: Store, *, strict: bool = True) -> None:
         self.clock, self.store = FakeClock(), store
-        self.bus = LocalBus(store, self.clock, desk=CheckPolicy(strict=strict))
+        self.bus = LocalBus(store, self.clock, policy=CheckPolicy(strict=strict))
         self.seen: list[Seen] = []
         self._held: list[tuple[str, LeasedMessage]] = []
 

@@ -84,12 +84,12 @@ def test_the_number_of_routes_that_are_cached_is_bounded(monkeypatch: pytest.Mon
 @proves("replay/crowd")
 def test_pairs_that_hardly_speak_are_not_counted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validator_cache, "PAIRS_MAX", 6)
-    desk, raw = ValidatorCache(STRICT), json.dumps(said(1, "lead")).encode()
+    policy, raw = ValidatorCache(STRICT), json.dumps(said(1, "lead")).encode()
     regular = Participants(as_name="worker-1")
     for number in range(1, 2 * OPENED_AFTER):
-        assert desk.check(raw, Participants(as_name=f"stranger-{number}")).checked is not None
-        assert (desk.check(raw, regular).checked is None) is (number >= OPENED_AFTER), "it has its lane all the same"
-        assert len(desk._used) <= 6
+        assert policy.check(raw, Participants(as_name=f"stranger-{number}")).checked is not None
+        assert (policy.check(raw, regular).checked is None) is (number >= OPENED_AFTER), "it has its lane all the same"
+        assert len(policy._used) <= 6
 
 
 # --- odd ones --------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def holds_at_every_moment(story: Story) -> None:
         was = as_it_was([event for event in events if event[0].seq <= seen.last], DIALECTS)
         assert told(was.deliveries()) == seen.deliveries
         assert was.members == seen.members
-        assert was.book == seen.book
+        assert was.topics == seen.book
 
 
 @proves("replay/moment")

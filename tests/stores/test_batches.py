@@ -80,7 +80,7 @@ async def recorded(bus: LocalBus, receipts: Sequence[object]) -> str:
 async def one_by_one(acts: Sequence[Act], path: str, policy: CheckPolicy) -> tuple[list[Send], str]:
     """What was sent, and the record of it."""
     clock, store = FakeClock(), SqliteStore.open(path, durable=False, grouped=True)
-    bus, player = LocalBus(store, clock, desk=policy), Player(clock)
+    bus, player = LocalBus(store, clock, policy=policy), Player(clock)
     for act in acts:
         await player.play(act, bus)
     record = await recorded(bus, [answer for _, answer in player.answers if answer is not None])
@@ -90,7 +90,7 @@ async def one_by_one(acts: Sequence[Act], path: str, policy: CheckPolicy) -> tup
 
 async def in_batches(sends: Sequence[Send], random: Random, path: str, policy: CheckPolicy) -> str:
     store = SqliteStore.open(path, durable=False, grouped=True)
-    bus, left, receipts = LocalBus(store, FakeClock(), desk=policy), list(sends), list[object]()
+    bus, left, receipts = LocalBus(store, FakeClock(), policy=policy), list(sends), list[object]()
     rejections = Rejections(bus, sends, random)
     while left:
         size = batch_size(left, random)

@@ -79,7 +79,7 @@ class Table(NamedTuple):
         return found
 
     @property
-    def desk(self) -> CheckPolicy:
+    def policy(self) -> CheckPolicy:
         """Reads nothing but this dialect."""
         return CheckPolicy(forced=self.dialect)
 

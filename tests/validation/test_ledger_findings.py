@@ -241,10 +241,10 @@ LEFT_OUT = {
 def test_what_only_the_sender_knows_is_a_marked_blank_and_passes_once_filled(table: Table) -> None:
     type_, *steps = LEFT_OUT[table.name].split(".")
     whole = message(table, table.row(type_), bare=True)
-    checked = check(table.wire(without(whole, tuple(steps))), table.desk)
+    checked = check(table.wire(without(whole, tuple(steps))), table.policy)
     assert checked.fixed is None
     assert checked.skeleton is not None
-    again = check(table.wire(checked.skeleton), table.desk)
+    again = check(table.wire(checked.skeleton), table.policy)
     assert {finding.code for finding in refusals(again.findings)} == {"blank-left"}
     filled = with_value(checked.skeleton, tuple(steps), get(whole, tuple(steps)))
-    assert refusals(check(table.wire(filled), table.desk).findings) == []
+    assert refusals(check(table.wire(filled), table.policy).findings) == []

@@ -65,7 +65,7 @@ def test_no_rule_speaks_that_the_ledger_does_not_know(table: Table, rules: list[
 def test_a_hard_rule_speaks_when_it_is_broken_and_only_then(
     table: Table, rule: Rule, changes: dict[str, Any], broken: bool
 ) -> None:
-    checked = check(table.wire(changed(table, rule, changes)), table.desk)
+    checked = check(table.wire(changed(table, rule, changes)), table.policy)
     found = [(finding.path, finding.severity) for finding in checked.findings if finding.code == rule.code]
     assert found == ([(rule.path, rule.severity)] if broken else [])
     assert checked.valid is not (broken and rule.severity == "refusal")

@@ -115,10 +115,10 @@ def book_folded(store: Store) -> dict[str, Any]:
     return reducer.written(run_sync(store.read(events_with_messages, EVERYTHING, 1_000_000)), DIALECTS)
 
 
-def play(acts: list[Any], open_store: Callable[[], Store], desk: CheckPolicy) -> None:
+def play(acts: list[Any], open_store: Callable[[], Store], policy: CheckPolicy) -> None:
     """Two processes, as it were, say these things in turn. After each, all books are one."""
     clock, stores = FakeClock(), [open_store(), open_store()]
-    buses = [LocalBus(store, clock, desk=desk) for store in stores]
+    buses = [LocalBus(store, clock, policy=policy) for store in stores]
     for number, act in enumerate(acts):
         bus = buses[number % 2]
         if isinstance(act, dict):
@@ -134,7 +134,7 @@ def play(acts: list[Any], open_store: Callable[[], Store], desk: CheckPolicy) ->
         assert book_of(buses[0]) == folded
         assert book_of(buses[1]) == folded
     stores.append(open_store())
-    assert book_of(LocalBus(stores[-1], clock, desk=desk)) == book_folded(stores[-1])
+    assert book_of(LocalBus(stores[-1], clock, policy=policy)) == book_folded(stores[-1])
     for store in set(stores):
         run_sync(store.close())
 
@@ -228,8 +228,8 @@ def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
 
 @proves("work/lenient")
 def test_what_a_lenient_team_lets_pass_though_it_is_refused_changes_nothing() -> None:
-    store, desk = MemoryStore(), CheckPolicy(strict=False)
-    bus = LocalBus(store, FakeClock(), desk=desk)
+    store, policy = MemoryStore(), CheckPolicy(strict=False)
+    bus = LocalBus(store, FakeClock(), policy=policy)
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     receipt = run_sync(bus.send(contract, sender="dev", to="qa"))
     assert receipt.accepted
@@ -276,7 +276,7 @@ def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path)
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     store, clock = MemoryStore(), FakeClock()
     assert run_sync(
-        LocalBus(store, clock, desk=CheckPolicy(work=False)).send(contract, sender="lead", to="dev")
+        LocalBus(store, clock, policy=CheckPolicy(work=False)).send(contract, sender="lead", to="dev")
     ).accepted
     later = LocalBus(store, clock)
     assert book_of(later) == book_folded(store) == {}

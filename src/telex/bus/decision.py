@@ -25,7 +25,7 @@ from telex.model.text import ROOT, replace_surrogates
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction, deliveries_of, events_of
 from telex.validation.authorization import normalised
-from telex.work.view import DECIDING, UNWEIGHED, WorkMessage, fields_of, parse_tree
+from telex.work.view import DECIDING, RULES_OFF, WorkMessage, fields_of, parse_tree
 
 APPROVAL = "approval"  # kind of topic: one request for approval each
 SHUT_DOWN = "sender-has-shut-down"
@@ -471,7 +471,7 @@ def event_detail(
     work."""
     detail = f'{{"took": {took_seconds * 1000:.3f}'
     if not context.policy.work:
-        detail += f', "{UNWEIGHED}": true'
+        detail += f', "{RULES_OFF}": true'
     if inboxes:
         detail += f', "inboxes": {_encode(inboxes)}'
     if traceparent is not None:

@@ -54,13 +54,13 @@ class LocalBus:
         store: Store,
         clock: Clock,
         *,
-        desk: CheckPolicy = STRICT,
+        policy: CheckPolicy = STRICT,
         members: Sequence[Member] = (),
         waiting: "Callable[[BusContext], notify.Notifier] | None" = None,  # None: for one blocking reader at a time
         work: Mapping[str, Any] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        self._context = BusContext(store, clock, desk, members=members, work=work, evidence=evidence)
+        self._context = BusContext(store, clock, policy, members=members, work=work, evidence=evidence)
         self._sender = Sender(self._context)
         self._make_notifier = waiting
         self._started_notifier: notify.Notifier | None = None

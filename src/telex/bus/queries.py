@@ -33,7 +33,7 @@ from telex.ports.store import (
 )
 from telex.validation.authorization import normalised
 from telex.work.stall import idle_reason
-from telex.work.view import UNWEIGHED
+from telex.work.view import RULES_OFF
 
 if TYPE_CHECKING:
     from telex.bus.local import LocalBus
@@ -284,7 +284,7 @@ async def _copy(source: "LocalBus", event: Event, message: StoredMessage, now: f
     inboxes = tuple(dict.fromkeys(delivery.inbox for delivery in deliveries if delivery.state in OPEN))
     if not inboxes:
         return NewMessage(**fields, kind="imported")
-    detail = json.dumps({UNWEIGHED: True, "inboxes": inboxes}, ensure_ascii=False)
+    detail = json.dumps({RULES_OFF: True, "inboxes": inboxes}, ensure_ascii=False)
     return NewMessage(**fields | {"at": now}, inboxes=inboxes, detail=detail)
 
 

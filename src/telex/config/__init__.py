@@ -65,7 +65,7 @@ class Settings(NamedTuple):
         chosen = tuple(dialect for dialect in OTHER_VERSIONS if dialect.name == self.dialect)
         return (*self.own_dialects, *chosen, *BUILT_IN)
 
-    def desk(self) -> "CheckPolicy":
+    def policy(self) -> "CheckPolicy":
         """How this team validates messages."""
         from telex.validation.check import CheckPolicy  # a guard does without
 

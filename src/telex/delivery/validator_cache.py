@@ -71,9 +71,9 @@ class CheckedMessage(NamedTuple):
 class ValidatorCache:
     """A team's check policy with its compiled validators."""
 
-    def __init__(self, desk: CheckPolicy) -> None:
-        self.desk = desk
-        self._bytes_max = desk.limits.message_bytes_max
+    def __init__(self, policy: CheckPolicy) -> None:
+        self.policy = policy
+        self._bytes_max = policy.limits.message_bytes_max
         self._used: dict[Participants, int] = {}
         self._compiled: dict[Participants, FastValidator] = {}
         self._shared: dict[tuple[Any, ...], Callable[[bytes], Any]] = {}  # between pairs of the same roles
@@ -92,7 +92,7 @@ class ValidatorCache:
             if answer is not None:
                 result: CheckedMessage = answer[0](answer[1])
                 return result
-        checked = check(raw, self.desk, **participants._asdict())
+        checked = check(raw, self.policy, **participants._asdict())
         dialect = checked.dialect
         type_ = dialect.types.get(checked.type or "") if dialect is not None else None
         if dialect is None or checked.outcome != "message":
@@ -110,7 +110,7 @@ class ValidatorCache:
         if traits is None:
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            action = type_.action if self.desk.work and type_.action in RULES else None
+            action = type_.action if self.policy.work and type_.action in RULES else None
             traits = self._traits[dialect.name, type_.name] = TypeTraits(
                 dialect,
                 type_,
@@ -150,7 +150,7 @@ class ValidatorCache:
         from telex.validation.compiled import FastValidator
 
         validator = self._compiled[participants] = FastValidator(
-            self.desk, **participants._asdict(), of_type=self.opening, shared=self._shared
+            self.policy, **participants._asdict(), of_type=self.opening, shared=self._shared
         )
         return validator
 

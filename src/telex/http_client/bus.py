@@ -65,15 +65,15 @@ OK = 200
 class RemoteBus(Bus):
     """Bus of a hub. Methods that are not here are sent as they are: see `_remote`."""
 
-    def __init__(self, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> None:
-        """`desk` finds the id in a message; the hub corrects it if the team has another policy."""
-        self._line, self._clock, self._validators = line, clock, ValidatorCache(desk)
-        self._policy = desk
+    def __init__(self, line: RetryTransport, clock: Clock, policy: CheckPolicy = STRICT) -> None:
+        """`policy` finds the id in a message; the hub corrects it if the team has another policy."""
+        self._line, self._clock, self._validators = line, clock, ValidatorCache(policy)
+        self._policy = policy
 
     @classmethod
-    def over(cls, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> "RemoteBus":
+    def over(cls, line: RetryTransport, clock: Clock, policy: CheckPolicy = STRICT) -> "RemoteBus":
         """A type checker takes the class for abstract, since most methods are added below."""
-        return cls(line, clock, desk)
+        return cls(line, clock, policy)
 
     @property
     def policy(self) -> CheckPolicy:
@@ -365,7 +365,7 @@ def _remembered_hubs() -> set[str]:
         return set()
 
 
-def open_remote(where: str, token: str | None, clock: Clock, desk: CheckPolicy, *, on_loop: bool) -> RemoteBus:
+def open_remote(where: str, token: str | None, clock: Clock, policy: CheckPolicy, *, on_loop: bool) -> RemoteBus:
     """Nothing is sent yet: the first call connects.
 
     Raises:
@@ -376,10 +376,10 @@ def open_remote(where: str, token: str | None, clock: Clock, desk: CheckPolicy, 
         if not (token.isascii() and token.isprintable() and " " not in token):
             raise StoreUnavailable("invalid token: it contains whitespace or non-ASCII characters; copy it again.")
         headers["authorization"] = f"Bearer {token}"
-    kind, limits = AsyncTransport if on_loop else BlockingTransport, desk.limits
+    kind, limits = AsyncTransport if on_loop else BlockingTransport, policy.limits
     urls = hub_addresses(where)
     wires: list[Transport] = [kind(url, headers, limits.hub_connect_seconds / len(urls)) for url in urls]
-    return RemoteBus.over(RetryTransport(wires, clock, where, limits), clock, desk)
+    return RemoteBus.over(RetryTransport(wires, clock, where, limits), clock, policy)
 
 
 async def followed(

@@ -65,7 +65,7 @@ class TimeTravelState:
 
     def __init__(self, dialects: Mapping[str, Dialect]) -> None:
         self.members: dict[str, Member] = {}
-        self.book: dict[str, Any] = {}
+        self.topics: dict[str, Any] = {}
         self.events, self.at = 0, 0.0
         self._dialects = dialects
         self._new: dict[Place, Delivery] = {}
@@ -82,7 +82,7 @@ class TimeTravelState:
             for inbox in stored_inboxes(event, message):
                 self._new[message.seq, inbox] = _stored(UNNUMBERED, message, inbox)
                 self._messages[message.seq] = message
-            reducer.write(self.book, event, message, self._dialects)
+            reducer.write(self.topics, event, message, self._dialects)
         elif event.delivery is not None and event.inbox is not None:
             self._deliver(event, event.delivery, event.inbox, message)
 
@@ -107,7 +107,7 @@ class TimeTravelState:
 
     def of_kind(self, kind: str) -> list[Any]:
         """Work states of that kind."""
-        return [state for topic, state in self.book.items() if reducer.kind_of(topic) == kind]
+        return [state for topic, state in self.topics.items() if reducer.kind_of(topic) == kind]
 
 
 def as_it_was(

@@ -25,7 +25,7 @@ async def checked_in_team(
     newcomer = role or (AGENT if name and not settings.members else None)
     return check(
         raw,
-        policy or settings.desk(),
+        policy or settings.policy(),
         as_role=member.role if member is not None else newcomer,
         to_role=role_at(address, roster) if address else None,
         as_name=name,

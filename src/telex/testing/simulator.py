@@ -50,7 +50,7 @@ def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Simulatio
     random, clock, witness = Random(seed), FakeClock(), SendObserver()
     limits = Limits(inbox_max=random.choice(INBOX_MAXIMA))
     policy = CheckPolicy(limits=limits, work=False)
-    team = SimTeam(random, clock, witness, [LocalBus(store, clock, desk=policy) for store in stores])
+    team = SimTeam(random, clock, witness, [LocalBus(store, clock, policy=policy) for store in stores])
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))
         _guarded(witness, lambda: run_sync(check(stores[0], witness, limits, team.readers(), clock.now())))

@@ -111,7 +111,7 @@ class Team:
         local = LocalBus(
             MemoryStore(),
             self.clock,
-            desk=settings.desk(),
+            policy=settings.policy(),
             members=settings.members,
             waiting=self._make_notifier,
             work=settings.work(),

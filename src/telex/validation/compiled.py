@@ -32,7 +32,7 @@ class ValidMessage(NamedTuple):
 class AllowedTypes(NamedTuple):
     """Types that a sender may send to a recipient without a finding, computed before any message."""
 
-    desk: CheckPolicy
+    policy: CheckPolicy
     as_role: str | None = None
     to_role: str | None = None
     as_name: str | None = None
@@ -40,7 +40,7 @@ class AllowedTypes(NamedTuple):
 
     def allows(self, dialect: Dialect, type_: MessageType) -> bool:
         """Whether a message of this type can have no findings."""
-        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX or self.is_nameless:
+        if self.policy.limits.depth_max < DEPTH_OF_TYPES_MAX or self.is_nameless:
             return False  # a valid type may exceed the depth limit; an empty name is always a finding
         sends = self.as_role is None or may_send(self.as_role, type_)
         receives = self.to_role is None or may_receive(self.to_role, type_)
@@ -68,12 +68,12 @@ class AllowedTypes(NamedTuple):
 
     def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
         """Whether detection prefers this dialect, for a type that several dialects have."""
-        if self.desk.forced:
+        if self.policy.forced:
             return True
-        hint = DetectionHint(self.desk.preferred, self.as_role, self.to_role)
+        hint = DetectionHint(self.policy.preferred, self.as_role, self.to_role)
         rivals = [
             other
-            for other in self.desk.dialects
+            for other in self.policy.dialects
             if type_.name in other.types
             and other.form == "json"
             and (
@@ -101,7 +101,7 @@ class FastValidator:
 
     def __init__(
         self,
-        desk: CheckPolicy = STRICT,
+        policy: CheckPolicy = STRICT,
         *,
         as_role: str | None = None,
         to_role: str | None = None,
@@ -110,18 +110,18 @@ class FastValidator:
         of_type: Callable[[Dialect, MessageType, StructLayout], Any] | None = None,
         shared: "dict[tuple[Any, ...], Validate] | None" = None,
     ) -> None:
-        self.desk, self._allowed = desk, AllowedTypes(desk, as_role, to_role, as_name, to_name)
+        self.policy, self._allowed = policy, AllowedTypes(policy, as_role, to_role, as_name, to_name)
         self._of_type = of_type or (lambda dialect, type_, layout: ValidMessage(dialect, type_))
         self._shared = {} if shared is None else shared
-        among = (desk.forced,) if desk.forced else desk.dialects
+        among = (policy.forced,) if policy.forced else policy.dialects
         self.passes: Validate = self._choose([dialect for dialect in among if dialect.form == "json"])
 
     def check(self, raw: bytes) -> CheckResult:
         """As `check`, except that `tree` is empty for a message that the compiled validator accepts."""
-        answer = self.passes(raw) if len(raw) <= self.desk.limits.message_bytes_max else None
+        answer = self.passes(raw) if len(raw) <= self.policy.limits.message_bytes_max else None
         if answer is None:
             _, as_role, to_role, as_name, to_name = self._allowed
-            return check(raw, self.desk, as_role=as_role, to_role=to_role, as_name=as_name, to_name=to_name)
+            return check(raw, self.policy, as_role=as_role, to_role=to_role, as_name=as_name, to_name=to_name)
         passed: ValidMessage = answer[0]
         return CheckResult(True, "message", passed.dialect, passed.type.name, findings=(), tree={}, text=raw.decode())
 
@@ -153,13 +153,13 @@ class FastValidator:
         return (dialect.name, allowed.as_role, allowed.to_role, *allowed.signed(dialect), allowed.is_nameless)
 
     def _compile(self, dialect: Dialect, other: Validate) -> Validate:
-        compiled = compile_dialect(dialect, self.desk.limits, partial(self._allowed.claims, dialect))
+        compiled = compile_dialect(dialect, self.policy.limits, partial(self._allowed.claims, dialect))
         open_types = [type_ for type_ in dialect.types.values() if self._allowed.allows(dialect, type_)]
 
         def passed(type_: MessageType) -> Any:
             return self._of_type(dialect, type_, compiled.shapes[type_.name])
 
-        return compile_validator(compiled, open_types, passed, other, self.desk.limits)
+        return compile_validator(compiled, open_types, passed, other, self.policy.limits)
 
 
 _ELSEWHERE: Any = object()

@@ -81,8 +81,8 @@ COMES_ALONG = frozenset({"progress", "quality"})
 DECIDING = frozenset({"answer", "dispatch"})
 
 
-UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules
-_TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
+RULES_OFF = "rules_off"  # in the event of a message: it was stored by a team without work rules
+_TELLING = ('"findings"', '"inboxes"', f'"{RULES_OFF}"')
 
 
 ROUTE_KEY = "$route"  # in a tree: a value of the body, no field of the message
@@ -156,7 +156,7 @@ def work_message_from_log(message: StoredMessage, event: Event | None, dialect: 
     detail = detail_of(event) if event is not None and text and any(word in text for word in _TELLING) else {}
     findings = detail.get("findings")  # of any type: an export may have been edited
     listed = [finding for finding in findings if isinstance(finding, dict)] if isinstance(findings, list) else []
-    if detail.get(UNWEIGHED) or any(finding.get("severity", "refusal") == "refusal" for finding in listed):
+    if detail.get(RULES_OFF) or any(finding.get("severity", "refusal") == "refusal" for finding in listed):
         return None
     return WorkMessage(
         seq=message.seq,

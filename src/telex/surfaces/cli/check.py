@@ -56,7 +56,7 @@ file, 64 wrong usage, 1 anything else.
 
 
 class CheckCommand(NamedTuple):
-    desk: CheckPolicy
+    policy: CheckPolicy
     as_role: str | None
     to_role: str | None
     format: str
@@ -82,14 +82,14 @@ def run(args: list[str]) -> int:
 
 
 def _task(options: ParsedOptions) -> CheckCommand:
-    desk = team_policy(options.get("--max-bytes"))
+    policy = team_policy(options.get("--max-bytes"))
     if options.has("--lenient"):
-        desk = desk._replace(strict=False)
+        policy = policy._replace(strict=False)
     format_ = options.get("--format") or ("json" if options.has("--json") else "text")
     if format_ not in FORMATS:
         raise CommandError(f"no format {shown(format_)}; there are {', '.join(FORMATS)}")
     return CheckCommand(
-        desk=with_dialects(desk, options.get("--dialect"), options.get("--team-dialect")),
+        policy=with_dialects(policy, options.get("--dialect"), options.get("--team-dialect")),
         as_role=options.get("--role"),
         to_role=role_of(options.get("--to")),
         format=format_,
@@ -107,14 +107,14 @@ def role_of(address: str | None) -> str | None:
 
 def team_policy(max_bytes: str | None = None) -> CheckPolicy:
     """Policy of the nearest telex.toml, with the size limit of `--max-bytes`."""
-    desk = CheckPolicy()
+    policy = CheckPolicy()
     if find_settings(os.getcwd()) is not None:
         from telex.surfaces.cli.connection import settings_here
 
-        desk = settings_here().desk()
+        policy = settings_here().policy()
     if max_bytes is None:
-        return desk
-    return desk._replace(limits=desk.limits._replace(message_bytes_max=_bytes_max(max_bytes)))
+        return policy
+    return policy._replace(limits=policy.limits._replace(message_bytes_max=_bytes_max(max_bytes)))
 
 
 def _bytes_max(given: str) -> int:
@@ -123,28 +123,28 @@ def _bytes_max(given: str) -> int:
     return int(given)
 
 
-def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) -> CheckPolicy:
+def with_dialects(policy: CheckPolicy, forced: str | None, preferred: str | None) -> CheckPolicy:
     """The policy with the dialects of `--dialect` and `--team-dialect`."""
     if forced is None and preferred is None:
-        return desk
+        return policy
     from telex.surfaces.cli.connection import dialect_from
 
     if forced is not None:
-        dialect = dialect_from(forced, among=desk.dialects)
-        desk = desk._replace(forced=dialect)
+        dialect = dialect_from(forced, among=policy.dialects)
+        policy = policy._replace(forced=dialect)
         if AT in forced:  # this version only
-            others = tuple(other for other in desk.dialects if other.base != dialect.base or other is dialect)
-            desk = desk._replace(dialects=others)
+            others = tuple(other for other in policy.dialects if other.base != dialect.base or other is dialect)
+            policy = policy._replace(dialects=others)
     if preferred is not None:
-        dialect = dialect_from(preferred, among=desk.dialects)
-        dialects = desk.dialects if dialect in desk.dialects else (dialect, *desk.dialects)
-        desk = desk._replace(preferred=dialect.name, dialects=dialects)
-    return desk
+        dialect = dialect_from(preferred, among=policy.dialects)
+        dialects = policy.dialects if dialect in policy.dialects else (dialect, *policy.dialects)
+        policy = policy._replace(preferred=dialect.name, dialects=dialects)
+    return policy
 
 
 # --- one message ------------------------------------------------------------------------------------------------------
 def _one(path: str, task: CheckCommand) -> int:
-    bytes_max = task.desk.limits.message_bytes_max
+    bytes_max = task.policy.limits.message_bytes_max
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
     checked = sized(checked_by(task, raw), size, bytes_max)
     _print(checked, task, f"telex fix {file_word(path)}{task.repeated}")
@@ -153,11 +153,11 @@ def _one(path: str, task: CheckCommand) -> int:
 
 def checked_by(task: CheckCommand, raw: bytes) -> CheckResult:
     """Result of the check. In vbw's format plain text is refused, as by vbw's own validator."""
-    checked = check(raw, task.desk, as_role=task.as_role, to_role=task.to_role)
+    checked = check(raw, task.policy, as_role=task.as_role, to_role=task.to_role)
     if task.format != "vbw" or checked.outcome != "plain" or not checked.valid:
         return checked
     finding = Finding("not-json", ROOT, "Send one JSON object with a type.", expected="a JSON object")
-    return checked._replace(valid=not task.desk.strict, findings=(*checked.findings, finding))
+    return checked._replace(valid=not task.policy.strict, findings=(*checked.findings, finding))
 
 
 def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:

@@ -36,7 +36,7 @@ TypeKey = tuple[str, str]  # dialect and type
 class BatchCheck:
     def __init__(self, files: list[str], task: CheckCommand) -> None:
         self.files, self.task = files, task
-        self.bytes_max = task.desk.limits.message_bytes_max
+        self.bytes_max = task.policy.limits.message_bytes_max
         self.errors = Screen(sys.stderr)
         self.progress = Progress(files, wanted=not task.quiet)
         self.is_json = task.format != "text"
@@ -77,7 +77,8 @@ class BatchCheck:
             if self.messages == COMPILE_FROM:
                 from telex.validation.compiled import FastValidator
 
-                self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
+                task = self.task
+                self.passes = FastValidator(task.policy, as_role=task.as_role, to_role=task.to_role).passes
             if not self.messages % STEP:
                 self.progress.step(self.messages, self.bytes_done)
 

@@ -92,7 +92,7 @@ def compare_reports(options: ParsedOptions, agent: str) -> int:
     names = _names(GitProcess(top, *NAMES, "--end-of-options", base, "--").output())
     changed = {_normal(path) for path in _from_root(names, root, top)}
     settings = settings_here()
-    dialects = {dialect.name: dialect for dialect in settings.desk().dialects}
+    dialects = {dialect.name: dialect for dialect in settings.policy().dialects}
     reported: set[str] = set()
     with opened_to_look(options.get("--store"), settings) as bus:
         for event, message in bus.events(Query(agent=name, kinds=("accepted",))):

@@ -143,7 +143,7 @@ class _Replay:
 
     def __init__(self, settings: "Settings", files: list[str], begin: Iterable[Member] = ()) -> None:
         self.settings, self.report = settings, ReplayReport()
-        self.simulator = Simulator(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
+        self.simulator = Simulator(settings.policy(), settings.members, settings.work(), settings.evidence, begin)
         self.progress, self.errors = Progress(files), Screen(sys.stderr)
         self.began = time.monotonic()
         self.messages = self.bytes_done = self.flaws = 0
@@ -343,7 +343,7 @@ def _state_facts(state: TimeTravelState, machine: TaskStateMachine) -> Iterator[
         facts = {"what": "delivery", "inbox": delivery.inbox} | fields(message, "id dialect type")
         facts |= {"from": message.sender, "at": stamp(message.at), "state": delivery.state}
         yield facts | {"due_at": stamp(delivery.due_at)} | fields(delivery, "attempts holder")
-    for topic, value in state.book.items():
+    for topic, value in state.topics.items():
         facts = {"what": "topic", "topic": topic, "state": _plain(value)}
         yield facts | {"stands": standing(machine, value.steps).state} if isinstance(value, Task) else facts
 

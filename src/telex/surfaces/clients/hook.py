@@ -321,7 +321,7 @@ class HookRun:
         from telex.config import load
         from telex.validation.check import check
 
-        checked = check(text, load(self.call.cwd).desk())
+        checked = check(text, load(self.call.cwd).policy())
         self.note(f"message of {checked.dialect.name if checked.dialect else 'no dialect'}: {checked.outcome}")
         if checked.dialect is None or checked.valid:
             return NOTHING

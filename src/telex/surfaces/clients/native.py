@@ -22,7 +22,7 @@ LEADS = frozenset({"team-lead", "lead", "main"})  # names of the first agent of 
 def record(call: HookCall, session: Session, text: str, store: str, now: float) -> None:
     """Store the message of a successful call as history."""
     settings = load(call.cwd)
-    checked = check(text, settings.desk())
+    checked = check(text, settings.policy())
     raw = (replace_surrogates(text) or "").encode()
     response = call.tool_response if isinstance(call.tool_response, dict) else {}
     id_ = response.get("msg_id") if isinstance(response.get("msg_id"), str) else call.tool_use_id

@@ -118,7 +118,7 @@ def _view_route(path: str, view: View, method: str = "GET") -> Route:
 
 class PageViews:
     def __init__(self, bus: Bus, settings: Settings, needs: NeedsViews) -> None:
-        self._bus, self._settings, self._policy = bus, settings, settings.desk()
+        self._bus, self._settings, self._policy = bus, settings, settings.policy()
         self._events, self._needs = needs.events, needs.needs
         path = getattr(getattr(bus, "store", None), "path", None)
         self._tokens = TokenFile(tokens_path(str(path))) if isinstance(path, str | Path) else None

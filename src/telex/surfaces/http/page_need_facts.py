@@ -89,7 +89,7 @@ class NeedFacts:
     """Reads what the facts of items need of their messages."""
 
     def __init__(self, bus: Bus, settings: Settings, events: RecentEvents) -> None:
-        self._bus, self._settings, self._policy = bus, settings, settings.desk()
+        self._bus, self._settings, self._policy = bus, settings, settings.policy()
         self._events = events
         self._dialects = {dialect.name: dialect for dialect in self._policy.dialects}
         self._details: dict[str, Facts] = {}  # by key of an item: what is read from its message

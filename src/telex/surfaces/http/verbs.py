@@ -311,7 +311,7 @@ MESSAGE_ARGUMENTS, BATCH_ARGUMENTS = of_value(BatchMessage), of_value(MessageBat
 
 class ExtraRoutes:
     def __init__(self, bus: Bus, settings: Settings) -> None:
-        self._bus, self._settings, self._policy = bus, settings, settings.desk()
+        self._bus, self._settings, self._policy = bus, settings, settings.policy()
 
     async def check(self, request: Request) -> HttpResponse:
         """Check a message; nothing is stored."""
