@@ -227,6 +227,8 @@ def test_a_typed_time_is_shown(hub: HubProcess, page: Page) -> None:
     field.fill("later on")
     field.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("Give a time such as 14:05")
+    field.fill("")
+    expect(page.get_by_role("alert")).to_have_count(0)
     field.fill("2h")
     field.press("Enter")
     expect(page.get_by_role("region", name="Replay")).to_contain_text("2 hr ago")

@@ -344,6 +344,7 @@ export default class Home extends View {
   #go(at) {
     this.querySelector("telex-overview")?.pause();
     this.replayed = null;
+    this.trouble = "";
     refine({ at: at === null || at >= hubNow() ? "" : iso(at) });
   }
 
@@ -483,7 +484,8 @@ export default class Home extends View {
       ${this.#focusWords()}
       <span class="grow"></span>
       <form class="around" @submit=${this.#around}>
-        <input name="moment" placeholder="Around 14:05" aria-label="Show the moment: a time, a date, 2h, or 14:00 to 14:30" autocomplete="off" size="11">
+        <input name="moment" placeholder="Around 14:05" aria-label="Show the moment: a time, a date, 2h, or 14:00 to 14:30" autocomplete="off" size="11"
+          @input=${() => (this.trouble = "")}>
       </form>
       ${this.trouble ? html`<p class="around-trouble" role="alert">${this.trouble}</p>` : nothing}
       <div class="segments" role="group" aria-label="Zoom">${this.#zooms.map(
