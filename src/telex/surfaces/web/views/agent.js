@@ -305,9 +305,8 @@ export default class Agent extends View {
   }
 
   #rows(rows, none) {
-    const { roles } = this.agent;
     return rows.length
-      ? html`<ol class="rows tight">${rows.map((row) => messageRow(row, { conversation: false, roles, ...this.#opening }))}</ol>`
+      ? html`<ol class="rows tight">${rows.map((row) => messageRow(row, { conversation: false, ...this.#opening }))}</ol>`
       : html`<p class="pad soft">${none}</p>`;
   }
 

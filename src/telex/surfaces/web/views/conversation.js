@@ -275,7 +275,7 @@ export default class Conversation extends View {
         open: (one) => this.#choose(one),
         chosen: isChosen,
         conversation: false,
-        roles: this.#roles(),
+        recipientRoles: this.#roles(),
       },
     );
     return html`${gap ? html`<li class="conversation-gap">${span(gap)} later</li>` : nothing}${shown}

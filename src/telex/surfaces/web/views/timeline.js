@@ -512,7 +512,6 @@ export default class Home extends View {
     const { rows, total, older, problems } = this.feed;
     const { filter = "" } = this.place.query;
     const words = this.at === null ? "Feed" : `Feed at ${moment(this.at)}`;
-    const roles = Object.fromEntries((this.timeline?.lanes ?? []).map((lane) => [lane.agent, lane.role]));
     const found = filter ? `${number(total)} of the messages match` : count(total, "message");
     return html`<section class="card feed" aria-label="Feed">
       <div class="bar"><h2>${words}</h2><span class="soft" role="status">${found}</span><span class="grow"></span>
@@ -528,7 +527,7 @@ export default class Home extends View {
       <ol class="rows">${repeat(
         rows,
         (row) => row.seq,
-        (row) => messageRow(row, { open: (one) => this.#select(one.seq), chosen: row.seq === this.selected, roles }),
+        (row) => messageRow(row, { open: (one) => this.#select(one.seq), chosen: row.seq === this.selected }),
       )}</ol>
       ${rows.length ? nothing : filter || this.at !== null ? html`<p class="calm">No message matches.</p>` : emptyNotice("No messages yet", "Messages appear here at once.")}
       ${older === null ? nothing : html`<button type="button" class="older" @click=${this.#older}>Older</button>`}
