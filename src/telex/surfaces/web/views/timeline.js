@@ -480,7 +480,7 @@ export default class Home extends View {
     const isBig = this.timeline?.groups.length > 0;
     return html`<div class="bar">
       <h1 tabindex="-1">Timeline</h1>
-      <p class="bar-facts">${fact("working")}${fact("waiting")}${fact("idle")}${isBig ? html`<span>of ${number(totals.agents)} agents</span>` : nothing}</p>
+      <p class="bar-facts">${fact("working")}${fact("waiting")}${fact("idle")}${totals?.gone ? fact("gone") : nothing}${isBig ? html`<span>of ${number(totals.agents)} agents</span>` : nothing}</p>
       ${this.#focusWords()}
       <span class="grow"></span>
       <form class="around" @submit=${this.#around}>
