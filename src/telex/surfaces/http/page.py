@@ -60,7 +60,7 @@ def routes(bus: Bus, settings: Settings, needs: NeedsViews | None = None) -> lis
     events = needs.events
     views = PageViews(bus, settings, needs)
     agents = AgentViews(bus, settings, events, needs.past)
-    home, talk = HomeViews(bus, needs), ConversationViews(bus, events, needs.past)
+    home, talk = HomeViews(bus, needs, settings.limits.silent_seconds), ConversationViews(bus, events, needs.past)
     shared: dict[str, Callable[[], Awaitable[Any]]] = {
         "/page/dialects": views.dialects,
         "/page/shutdown": lambda: shutdown_facts(bus, time.time()),
