@@ -43,15 +43,19 @@ export const timeOf = (seconds) =>
 
 /**
  * One message in a list. `row` is the hub's row of a message. `open(row)`: what a click does; without it the row leads
- * to the message's page. `recipientRoles`: role by agent, for who may not see the roster.
+ * to the message's page. `marks(text)`: the text with the words of a search marked. `recipientRoles`: role by agent,
+ * for who may not see the roster.
  * @param {any} row
- * @param {{open?: ((row: any) => void) | null, chosen?: boolean, conversation?: boolean, recipientRoles?: Record<string, string>}} [options]
+ * @param {{open?: ((row: any) => void) | null, chosen?: boolean, conversation?: boolean, recipientRoles?: Record<string, string>, marks?: (text: string) => any}} [options]
  */
-export function messageRow(row, { open = null, chosen = false, conversation = true, recipientRoles = {} } = {}) {
+export function messageRow(
+  row,
+  { open = null, chosen = false, conversation = true, recipientRoles = {}, marks = asItIs } = {},
+) {
   const content = html`${timeOf(row.at)}
     <span class="row-who">${agentName(row.from, row.from_role)} <span class="arrow" aria-label="to" role="img">→</span>
       ${agentName(row.to_label, recipientRoles[row.to_label])}</span>
-    <span class="row-gist"><span class="row-kind">${row.kind}</span> <span class="row-text" dir="auto">${row.gist}${why(row)}</span></span>
+    <span class="row-gist"><span class="row-kind">${row.kind}</span> <span class="row-text" dir="auto">${marks(row.gist)}${why(row)}</span></span>
     ${statePill(row.state)}`;
   return html`<li class="row is-${row.state} ${chosen ? "is-chosen" : ""}" data-seq=${row.seq}>
     ${
@@ -62,6 +66,8 @@ export function messageRow(row, { open = null, chosen = false, conversation = tr
     ${conversation ? conversationLink(row.conversation) : nothing}
   </li>`;
 }
+
+const asItIs = (text) => text;
 
 const why = (row) =>
   row.state === "refused" && row.codes?.length ? html` <span class="row-why">${row.codes.join(", ")}</span>` : nothing;
