@@ -27,6 +27,9 @@ def conversation(hub: HubProcess) -> None:
 def test_a_message_is_shown_whole(hub: HubProcess, page: Page) -> None:
     conversation(hub)
     hub.bus.join("senior", role="senior", dialects=["build-flow"])
+    for number in range(5):
+        hub.bus.join(f"dev-{number}", role="dev")
+    hub.say("To all of you", sender="lead", to="*", id="all-1")
     hub.say(escalation("In other words?"), to="senior", id="ask-3", correlation="keys")
     page.goto("/#/message/id/ask-2")
     main = page.locator("main")
@@ -40,6 +43,8 @@ def test_a_message_is_shown_whole(hub: HubProcess, page: Page) -> None:
     main.get_by_text("As it was sent").click()
     raw = main.locator("details", has_text="As it was sent").locator("pre").first.inner_text()
     assert json.loads(raw)["severity"] == "terrible"
+    page.goto("/#/message/id/all-1")
+    expect(main.get_by_role("row")).to_have_count(1 + 7)  # no button that would show one more
     page.goto("/#/message/id/ask-3")
     readers = main.locator("details", has_text="What its readers received")
     readers.locator("summary").click()
