@@ -206,6 +206,7 @@ def test_the_slider_shows_a_moment_and_the_replay_plays_from_there(hub: HubProce
     expect(row(page, "In the end")).to_be_visible()
     slider = page.get_by_role("slider", name="Moment shown")
     expect(slider).to_have_attribute("aria-valuetext", "live")
+    assert slider.evaluate("slider => slider.value === slider.max")  # live is at its right end
     slider.focus()
     page.keyboard.press("Home")
     expect(page).to_have_url(re.compile(r"at=\d{4}-"))
