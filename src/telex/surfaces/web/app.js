@@ -370,7 +370,7 @@ class Page extends LitElement {
         <ul class="nav-more">${listed("more").map((view) => this.#link(view))}</ul>
         <p class="nav-foot"><button type="button" class="ghost small" @click=${showKeys}><kbd>?</kbd> keys</button></p>
       </nav>
-      ${this.summary.demo ? html`<telex-demo-strip></telex-demo-strip>` : nothing}
+      ${this.summary.demo ? html`<telex-demo-strip .needs=${this.summary.needs}></telex-demo-strip>` : nothing}
       <main id="main" tabindex="-1"></main>
     `;
   }
