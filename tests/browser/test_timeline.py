@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from telex.dialects.scalars import format_timestamp
-from tests.browser.conftest import Watch, fits
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.proofs import proves
 
@@ -113,6 +113,31 @@ def test_a_click_lights_up_the_conversation_and_opens_the_message(hub: HubProces
     expect(panel.get_by_role("heading", name="What about the key?")).to_be_visible()
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
+
+
+@proves("page/timeline/back")
+@pytest.mark.parametrize("view", ["", "conversation/talk"], ids=["timeline", "conversation"])
+def test_the_way_back_closes_a_message(hub: HubProcess, page: Page, view: str) -> None:
+    """On a phone it covers the page."""
+    for words in ("First", "Second"):
+        hub.say(words, correlation="talk")
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.goto("/#/agents")
+    expect(page.locator("main h1")).to_have_text("Agents")
+    page.goto(f"/#/{view}")
+    panel = page.locator("telex-message-panel")
+    rows = page.locator(".rows .row")
+    rows.filter(has_text="First").get_by_role("button").click()
+    expect(panel).to_contain_text("First")
+    page.go_back()
+    expect(panel).to_have_count(0)
+    expect(page).to_have_url(re.compile(f"#/{view}$"))
+    rows.filter(has_text="Second").get_by_role("button").click()
+    expect(panel).to_contain_text("Second")
+    panel.get_by_role("button", name="Close message").click()
+    expect(panel).to_have_count(0)
+    page.go_back()
+    expect(page.locator("main h1")).to_have_text("Agents")
 
 
 @proves("page/timeline/keyboard")

@@ -2,7 +2,7 @@
 
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { get, has, hubNow, live } from "../hub.js";
-import { address, refine } from "../router.js";
+import { address, letGo, refine, select } from "../router.js";
 import { ago, clock, count, iso, moment, number, secondsOf, span } from "../format.js";
 import { NEEDS } from "../states.js";
 import { View, stylesheet } from "../view.js";
@@ -349,11 +349,12 @@ export default class Home extends View {
   }
 
   #select(seq) {
-    refine({ message: seq ?? "", conversation: "" });
+    if (seq === null) letGo({ conversation: "" });
+    else select(seq, { conversation: "" });
   }
 
   #escaped() {
-    if (this.selected !== null || this.place.query.conversation) refine({ message: "", conversation: "" });
+    if (this.selected !== null || this.place.query.conversation) letGo({ conversation: "" });
     else return false;
     return true;
   }
