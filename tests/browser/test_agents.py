@@ -129,7 +129,7 @@ def test_the_list_is_sorted_and_filtered_and_keeps_it_in_the_address(story: HubP
     expect(rows).to_have_count(1)
     page.reload()
     expect(rows).to_have_count(1)
-    main.get_by_role("button", name=re.compile("^All")).click()
+    main.get_by_role("button", name=re.compile("^Team")).click()
     main.get_by_role("searchbox").fill("SEN")
     expect(rows).to_have_count(1)
     main.get_by_role("searchbox").fill("nobody at all")
@@ -237,6 +237,10 @@ def test_an_agent_is_stopped_after_a_dialog_says_what_will_happen(story: HubProc
     page.goto("/")
     expect(page.locator('telex-timeline a[title="dev"]')).to_contain_text("shut down")
     expect(main.locator(".bar-facts")).to_contain_text("1 gone")
+    page.goto("/#/agents")
+    for name in ("Team 2", "Gone 2"):
+        expect(main.get_by_role("button", name=name)).to_be_visible()
+    expect(main.locator(".page-bar")).to_contain_text("2 agents")
 
 
 @proves("page_agents/view/token")
