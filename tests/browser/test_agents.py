@@ -129,7 +129,7 @@ def test_the_list_is_sorted_and_filtered_and_keeps_it_in_the_address(story: HubP
     expect(rows).to_have_count(1)
     page.reload()
     expect(rows).to_have_count(1)
-    main.get_by_role("button", name=re.compile("^All")).click()
+    main.get_by_role("button", name=re.compile("^Team")).click()
     main.get_by_role("searchbox").fill("SEN")
     expect(rows).to_have_count(1)
     main.get_by_role("searchbox").fill("nobody at all")
@@ -227,10 +227,20 @@ def test_an_agent_is_stopped_after_a_dialog_says_what_will_happen(story: HubProc
     assert [call.asked for call in state.calls] == [("dev",)]
     assert reply(story.bus, "dev", state.calls[-1].id, to="lead", role="dev").accepted
     expect(main.locator(".page-bar")).to_contain_text("shut down")
-    expect(main.get_by_role("button", name="Wake")).to_have_count(0)
+    for button in ("Wake", "Write"):
+        expect(main.get_by_role("button", name=button)).to_have_count(0)
+    expect(main.get_by_role("textbox")).to_have_count(0)  # what is sent to it would be refused
+    expect(section(page, "How to add it again")).to_contain_text("telex team join dev --role dev --as human")
     opened(page, "agent/qa").get_by_role("button", name="Stop…").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove it now").click()
     expect(main.locator(".page-bar")).to_contain_text("left")
+    page.goto("/")
+    expect(page.locator('telex-timeline a[title="dev"]')).to_contain_text("shut down")
+    expect(main.locator(".bar-facts")).to_contain_text("1 gone")
+    page.goto("/#/agents")
+    for name in ("Team 2", "Gone 2"):
+        expect(main.get_by_role("button", name=name)).to_be_visible()
+    expect(main.locator(".page-bar")).to_contain_text("2 agents")
 
 
 @proves("page_agents/view/token")

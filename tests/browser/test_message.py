@@ -27,6 +27,9 @@ def conversation(hub: HubProcess) -> None:
 def test_a_message_is_shown_whole(hub: HubProcess, page: Page) -> None:
     conversation(hub)
     hub.bus.join("senior", role="senior", dialects=["build-flow"])
+    for number in range(5):
+        hub.bus.join(f"dev-{number}", role="dev")
+    hub.say("To all of you", sender="lead", to="*", id="all-1")
     hub.say(escalation("In other words?"), to="senior", id="ask-3", correlation="keys")
     page.goto("/#/message/id/ask-2")
     main = page.locator("main")
@@ -40,6 +43,8 @@ def test_a_message_is_shown_whole(hub: HubProcess, page: Page) -> None:
     main.get_by_text("As it was sent").click()
     raw = main.locator("details", has_text="As it was sent").locator("pre").first.inner_text()
     assert json.loads(raw)["severity"] == "terrible"
+    page.goto("/#/message/id/all-1")
+    expect(main.get_by_role("row")).to_have_count(1 + 7)  # no button that would show one more
     page.goto("/#/message/id/ask-3")
     readers = main.locator("details", has_text="What its readers received")
     readers.locator("summary").click()
@@ -75,3 +80,25 @@ def test_whatever_a_message_says_is_shown_as_text(hub: HubProcess, page: Page) -
         expect(page.locator("main")).to_contain_text("<b>bold</b>" if "evil" not in view else "bold")
         assert page.evaluate("window.pwned") is None
         assert page.locator("main img[src=x], main script, main b:text-is('bold')").count() == 0
+
+
+@proves("page/colours/role")
+def test_a_name_has_the_colour_of_its_role_and_a_group_has_no_page(hub: HubProcess, page: Page) -> None:
+    for name, role in (("ada", "lead"), ("ben", "dev"), ("cy", "dev")):
+        hub.bus.join(name, role=role, by="human")
+    hub.say("Who is free?", sender="ada", to="*", id="all-1")
+    hub.say("Any of you", sender="ada", to="role:dev", id="one-1")
+    hub.say(escalation("Well?", severity="terrible"), sender="ben", to="ada", id="bad-1")
+    page.goto("/#/message/id/all-1")
+    main = page.locator("main")
+    expect(main.locator(".panel-who")).to_contain_text("everyone")
+    expect(main.locator(".panel-who").get_by_role("link")).to_have_count(1)
+    expect(main.get_by_role("row").get_by_role("link", name="ben")).to_have_class("agent role-dev")
+    page.goto("/#/message/id/one-1")
+    expect(main.get_by_role("row")).to_contain_text(["Recipient", "one of dev"])
+    page.goto("/#/refusals")
+    expect(main.get_by_role("link", name="ben").last).to_have_class("agent role-dev")
+    hub.bus.join("dora", role="qa", by="human")
+    hub.say("Welcome", sender="ada", to="dora", id="new-1")
+    page.goto("/#/search?q=welcome")
+    expect(main.locator(".row-who .agent").last).to_have_class("agent role-qa")

@@ -53,6 +53,28 @@ def test_no_label_of_a_large_team_runs_into_another(large: HubProcess, page: Pag
     expect(page.locator("main h1")).to_be_visible()
 
 
+@proves("page/large-team")
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
+def test_a_row_names_sender_and_recipient_however_long_they_are(large: HubProcess, page: Page, screen: Any) -> None:
+    large.say("A word with you.", sender=LONG_NAME, to="agent-07")
+    large.say("And with me.", sender=LONG_NAME, to=LONG_NAME)
+    size(page, screen)
+    page.goto("/")
+    expect(page.locator(".row-who")).to_have_count(4)
+    short = page.locator(".row-main").filter(has_text="Two of you, please.").locator(".row-who .agent")
+    sender, to = short.first.bounding_box(), short.last.bounding_box()
+    assert sender is not None
+    assert to is not None
+    assert 10 < to["x"] - sender["x"] - sender["width"] < 30  # the arrow
+    for text, width in (("A word with you.", 50), ("And with me.", 60)):
+        row = page.locator(".row-main").filter(has_text=text)
+        place, recipient = row.locator(".row-who").bounding_box(), row.locator(".row-who .agent").last.bounding_box()
+        assert place is not None
+        assert recipient is not None
+        assert recipient["width"] > width
+        assert recipient["x"] + recipient["width"] <= place["x"] + place["width"] + 1
+
+
 @proves("page/phone")
 @pytest.mark.parametrize("where", [f"conversation/{LONG_ID}", "conversations", "message/id/second"])
 def test_the_longest_id_is_broken_and_not_the_page(large: HubProcess, page: Page, where: str) -> None:

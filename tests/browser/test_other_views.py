@@ -68,7 +68,8 @@ def test_a_search_finds_parts_of_words_as_one_types_and_marks_them(hub: HubProce
     expect(main.locator(".row")).to_have_count(2)
     expect(main.locator(".excerpt")).to_contain_text("The banana was eaten")
     expect(main.locator(".excerpt")).not_to_contain_text("{")
-    expect(main.locator("mark").first).to_have_text("banan")
+    expect(main.locator("mark")).to_have_text(["banan", "banan"])
+    expect(main.locator(".row mark")).to_have_count(1)  # of the message whose first words have it
     expect(page).to_have_url(re.compile(r"#/search\?q=banan$"))
     page.reload()
     expect(main.locator(".row")).to_have_count(2)
@@ -270,12 +271,15 @@ def test_a_demo_says_which_act_plays_and_what_a_visitor_can_do(hub: HubProcess, 
     page.route("**/page/demo", lambda route: route.fulfill(body=json.dumps(now), content_type="application/json"))
     shown(page, "contracts")
     expect(page.locator(".connection")).to_have_text("live")  # its first update has a summary too
-    page.evaluate("(page => (page.summary = {...page.summary, demo: true}))(document.querySelector('telex-page'))")
+    summary = "(more => (page => (page.summary = {...page.summary, ...more}))(document.querySelector('telex-page')))"
+    page.evaluate(summary, {"demo": True, "needs": 1})
     strip = page.get_by_role("region", name="Demo")
     expect(strip).to_contain_text("Act 2 of 5: Out of scope")
     act |= {"visitor": "Allow or reject what dev asks for.", "until": time.time() + 50}
     expect(strip.get_by_role("link", name="Allow or reject")).to_have_attribute("href", "#/needs")
     expect(strip).to_contain_text(re.compile(r"goes on in \d+ s"))
+    page.evaluate(summary, {"needs": 0})  # it was answered
+    expect(strip.get_by_role("link")).to_have_count(0)
 
 
 # --- tokens, look -----------------------------------------------------------------------------------------------------

@@ -80,6 +80,31 @@ def test_a_view_that_is_opened_while_the_hub_is_away_is_shown_when_it_is_back(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@proves("page/restart")
+def test_what_could_not_be_loaded_is_loaded_when_it_is_wanted_again(hub: HubProcess, page: Page, watch: Watch) -> None:
+    """A browser does not ask again for a module that it could not get."""
+    watch.forgive_absence()
+    notice = page.get_by_role("alert").filter(has_text="This view could not be loaded.")
+    page.goto("/")
+    expect(page.locator("main h1")).to_be_visible()
+    connection(page)
+    hub.kill()
+    connection(page, AWAY)
+    page.keyboard.press("w")
+    expect(notice).to_be_visible()
+    page.goto("/#/refusals")
+    expect(notice).to_be_visible()
+    page.goto("/#/")  # which was loaded before
+    expect(notice).to_have_count(0)
+    hub.start()
+    connection(page)
+    page.goto("/#/refusals")
+    expect(page.get_by_role("heading", name="Refusals").first).to_be_visible()
+    expect(notice).to_have_count(0)
+    page.keyboard.press("w")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 @proves("page/other-record")
 @pytest.mark.parametrize("more", [0, 40], ids=["a shorter record", "a longer record"])
 def test_a_hub_that_comes_back_with_another_store_is_shown_anew(

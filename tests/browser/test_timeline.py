@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from telex.dialects.scalars import format_timestamp
-from tests.browser.conftest import Watch, fits
+from tests.browser.conftest import PHONE, Watch, fits
 from tests.browser.hub_process import HubProcess
 from tests.proofs import proves
 
@@ -115,6 +115,31 @@ def test_a_click_lights_up_the_conversation_and_opens_the_message(hub: HubProces
     expect(panel).to_have_count(0)
 
 
+@proves("page/timeline/back")
+@pytest.mark.parametrize("view", ["", "conversation/talk"], ids=["timeline", "conversation"])
+def test_the_way_back_closes_a_message(hub: HubProcess, page: Page, view: str) -> None:
+    """On a phone it covers the page."""
+    for words in ("First", "Second"):
+        hub.say(words, correlation="talk")
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.goto("/#/agents")
+    expect(page.locator("main h1")).to_have_text("Agents")
+    page.goto(f"/#/{view}")
+    panel = page.locator("telex-message-panel")
+    rows = page.locator(".rows .row")
+    rows.filter(has_text="First").get_by_role("button").click()
+    expect(panel).to_contain_text("First")
+    page.go_back()
+    expect(panel).to_have_count(0)
+    expect(page).to_have_url(re.compile(f"#/{view}$"))
+    rows.filter(has_text="Second").get_by_role("button").click()
+    expect(panel).to_contain_text("Second")
+    panel.get_by_role("button", name="Close message").click()
+    expect(panel).to_have_count(0)
+    page.go_back()
+    expect(page.locator("main h1")).to_have_text("Agents")
+
+
 @proves("page/timeline/keyboard")
 def test_the_timeline_is_used_and_heard_by_keyboard(hub: HubProcess, page: Page) -> None:
     with hub.ago(20.0):
@@ -206,6 +231,7 @@ def test_the_slider_shows_a_moment_and_the_replay_plays_from_there(hub: HubProce
     expect(row(page, "In the end")).to_be_visible()
     slider = page.get_by_role("slider", name="Moment shown")
     expect(slider).to_have_attribute("aria-valuetext", "live")
+    assert slider.evaluate("slider => slider.value === slider.max")  # live is at its right end
     slider.focus()
     page.keyboard.press("Home")
     expect(page).to_have_url(re.compile(r"at=\d{4}-"))
@@ -227,6 +253,8 @@ def test_a_typed_time_is_shown(hub: HubProcess, page: Page) -> None:
     field.fill("later on")
     field.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("Give a time such as 14:05")
+    field.fill("")
+    expect(page.get_by_role("alert")).to_have_count(0)
     field.fill("2h")
     field.press("Enter")
     expect(page.get_by_role("region", name="Replay")).to_contain_text("2 hr ago")

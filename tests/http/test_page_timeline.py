@@ -104,6 +104,23 @@ def test_a_replay_gets_the_marks_of_the_time_ahead(team: Team) -> None:
     assert ahead["lead"]["doing"]["gist"] == "Please look at this."
 
 
+@proves("page/replay/agents")
+def test_a_past_moment_has_the_agents_of_that_moment(team: Team) -> None:
+    team.bus.join("dev", role="dev", by="human")
+    team.note("Please look at this.")
+    moment = team.clock.now()
+    team.clock.leap(30.0)
+    team.bus.join("scout", role="scout", by="human")
+    team.bus.leave("dev")
+    page = Page(team)
+    then, now = (page.get("/page/timeline", **query) for query in ({"at": moment}, {"seconds": 0}))
+    assert {name: lane["state"] for name, lane in lanes(then).items()}["dev"] == "here"
+    assert "scout" not in lanes(then)
+    assert {name: lane["state"] for name, lane in lanes(now).items()}["dev"] == "left"
+    assert "scout" in lanes(now)
+    assert (then["totals"]["gone"], now["totals"]["gone"]) == (0, 1)
+
+
 @proves("page/timeline/focus")
 def test_a_selected_conversation_is_in_the_answer(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "TEXTS_MAX", 3)

@@ -40,6 +40,7 @@ from telex.surfaces.http.page_timeline import INDEXED_MAX, HomeViews, visible_to
 from telex.surfaces.http.page_work import shutdown_facts
 from telex.surfaces.http.replica import replica_facts, replica_of
 from telex.surfaces.http.tokens import TokenFile, caller_of, new_token, tokens_path
+from telex.surfaces.page.agents import roles_by_name
 from telex.surfaces.page.connect import connect_facts
 from telex.surfaces.page.contracts import plan_facts, sorted_plans
 from telex.surfaces.page.feed import FeedQuery, feed_page, feed_rows
@@ -59,7 +60,7 @@ def routes(bus: Bus, settings: Settings, needs: NeedsViews | None = None) -> lis
     events = needs.events
     views = PageViews(bus, settings, needs)
     agents = AgentViews(bus, settings, events, needs.past)
-    home, talk = HomeViews(bus, needs), ConversationViews(bus, events, needs.past)
+    home, talk = HomeViews(bus, needs, settings.limits.silent_seconds), ConversationViews(bus, events, needs.past)
     shared: dict[str, Callable[[], Awaitable[Any]]] = {
         "/page/dialects": views.dialects,
         "/page/shutdown": lambda: shutdown_facts(bus, time.time()),
@@ -145,6 +146,7 @@ class PageViews:
             "refusals": len(events.refusals.within(now - HOUR)) if is_whole else None,
             "me": _me_facts(scope),
             "hubs": is_whole and replica_of(self._bus) is not None,
+            "roles": roles_by_name(await self._bus.roster()) if is_whole else {},
         }
 
     async def open_needs(self) -> OpenNeeds:

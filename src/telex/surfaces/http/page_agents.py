@@ -27,7 +27,7 @@ from telex.surfaces.http.page_query import DAY, HOUR, choice_of, json_object, mo
 from telex.surfaces.http.page_stats import RecentEvents, RefusalStats
 from telex.surfaces.http.tokens import caller_of
 from telex.surfaces.page.agent_contracts import contracts_facts
-from telex.surfaces.page.agent_wakes import clients_of, session_facts, session_of, wake_facts
+from telex.surfaces.page.agent_wakes import clients_of, join_command, session_facts, session_of, wake_facts
 from telex.surfaces.page.agents import (
     SHOWN,
     SORTS,
@@ -147,6 +147,7 @@ class AgentViews:
         return {
             "client": session.client if session is not None else "person" if agent.name == HUMAN else None,
             "session": session_facts(session, live=live) if session is not None and not moment.is_past else None,
+            "join": join_command(agent.name, agent.role),
             "wake": wake_facts(agent.name, session if live and not moment.is_past else None, events, moment.at),
         }
 

@@ -25,6 +25,7 @@ from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.replica import replica_of
 from telex.surfaces.http.stream import HEARTBEAT, HEARTBEAT_SECONDS, Chunk, Listener, newest, on_one_line, stream
+from telex.surfaces.page.agents import roles_by_name
 from telex.surfaces.page.changes import Update
 
 INTERVAL_SECONDS = 0.34  # between two updates of rows; with those of the count they are at most four a second
@@ -184,9 +185,11 @@ class PageStream:
             await anext(events, None)
         history = (await self._events.caught_up()).history
         if history.position > self._sent_seq:
-            update = self._events.changes.after(self._sent_seq, history)
+            is_roster = self._events.changes.after(self._sent_seq, history).is_roster
+            roles = roles_by_name(await self._bus.roster()) if is_roster else None
+            update = self._events.changes.after(self._sent_seq, history)  # with what came meanwhile
             self._sent_seq = history.position
-            self._give(self._frame(update, None))
+            self._give(self._frame(update, None, roles=roles))
             await asyncio.sleep(INTERVAL_SECONDS)
 
     async def _follow_needs(self) -> None:
@@ -211,12 +214,21 @@ class PageStream:
     async def _presence(self) -> dict[str, str]:
         return {presence.member.name: presence.state for presence in await self._bus.roster()}
 
-    def _frame(self, update: Update, needs: int | None, greeting: dict[str, Any] | None = None) -> bytes:
+    def _frame(
+        self,
+        update: Update,
+        needs: int | None,
+        greeting: dict[str, Any] | None = None,
+        *,
+        roles: dict[str, str] | None = None,
+    ) -> bytes:
         now, seq = time.time(), self._events.history.position
         refusals = len(self._events.refusals.within(now - REFUSALS_SECONDS))
         facts: dict[str, Any] = {"seq": seq, "now": now, **update.facts(now), "needs": needs, "refusals": refusals}
         if greeting is not None:
             facts["summary"] = greeting
+        if roles is not None:
+            facts["roles"] = roles
         text = on_one_line(encoded(plain(facts)))
         return b"id: %d:%b\nevent: update\ndata: %b\n\n" % (seq, repr(self._events.at).encode(), text)
 

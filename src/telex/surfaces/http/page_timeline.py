@@ -13,10 +13,10 @@ from typing import Any
 from starlette.requests import Request
 
 from telex.errors import InvalidValue
-from telex.model.roster import ONE_OF_ROLE
 from telex.model.work import Escalation
 from telex.ports.bus import Bus
 from telex.surfaces.http.asgi import Scope
+from telex.surfaces.http.page_agents import LIVE_SECONDS
 from telex.surfaces.http.page_message import SEQ_MAX
 from telex.surfaces.http.page_needs import NeedsQuery
 from telex.surfaces.http.page_needs_views import NeedsViews
@@ -24,6 +24,7 @@ from telex.surfaces.http.page_query import DAY, TIME_MAX, number_of
 from telex.surfaces.http.page_shared import SharedQueries
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.tokens import caller_of
+from telex.surfaces.page.agents import Moment, agents_at
 from telex.surfaces.page.feed import FeedQuery, feed_page, feed_rows
 from telex.surfaces.page.history import History
 from telex.surfaces.page.overview import MINUTE_SECONDS, CellCounts, Span, overview_facts
@@ -60,7 +61,8 @@ Facts = dict[str, Any]
 
 
 class HomeViews:
-    def __init__(self, bus: Bus, needs: NeedsViews) -> None:
+    def __init__(self, bus: Bus, needs: NeedsViews, silent_seconds: float) -> None:
+        self._silent_seconds = silent_seconds
         self._bus, self._events, self._past, self._needs = bus, needs.events, needs.past, needs
         self._shared = SharedQueries()
 
@@ -100,7 +102,7 @@ class HomeViews:
             focus_of(history, message, request.query_params.get("focus"), window.until),
         )
         escalations = await self._escalations(only)
-        facts = timeline_facts(history, await self._members(), escalations, query)
+        facts = timeline_facts(history, await self._members(history, window.at, now), escalations, query)
         return {"now": now, "begins_at": history.begins_at, **facts}
 
     async def _escalations(self, only: str | None) -> list[Escalation]:
@@ -118,12 +120,11 @@ class HomeViews:
             raise InvalidValue("from must not be later than at.")
         return Window(min(since, at - 1.0), at, at + number_of(request, "ahead", 0.0, most=AHEAD_SECONDS_MAX))
 
-    async def _members(self) -> list[LaneMember]:
-        return [
-            LaneMember(presence.member.name, presence.member.role, presence.state)
-            for presence in await self._bus.roster()
-            if not presence.member.name.startswith(ONE_OF_ROLE)
-        ]
+    async def _members(self, history: History, at: float, now: float) -> list[LaneMember]:
+        is_past = at < now - LIVE_SECONDS
+        moment = Moment(at if is_past else now, is_past=is_past, silent_seconds=self._silent_seconds)
+        agents = agents_at(await self._bus.roster(), history, moment)
+        return [LaneMember(agent.name, agent.role, agent.state) for agent in agents]
 
     async def marks(self, request: Request) -> Facts:
         """Facts of marks that are not among the messages of the timeline's answer."""

@@ -46,6 +46,11 @@ def session_facts(session: Session, *, live: bool) -> Facts:
     }
 
 
+def join_command(agent: str, role: str) -> str:
+    """How a person adds an agent that left or was shut down."""
+    return f"telex team join {shlex.quote(agent)} --role {shlex.quote(role)} --as human"
+
+
 def wake_facts(agent: str, session: Session | None, events: Sequence[Event], at: float) -> Facts:
     """`session`: a live one. `events`: of the agent's wakes, in their order."""
     past = [event for event in events if event.at <= at and event.kind in STAGES]

@@ -72,6 +72,12 @@ def roles_of(agents: Iterable[PageAgent], names: Iterable[str]) -> dict[str, str
     return {agent.name: agent.role for agent in agents if agent.name in wanted}
 
 
+def roles_by_name(roster: Iterable[Presence]) -> dict[str, str]:
+    """The role of each member that is not named after its role: it gives a name its colour on every view."""
+    members = (presence.member for presence in roster)
+    return {member.name: member.role for member in members if member.role != member.name}
+
+
 def _state_at(presence: Presence, history: History, moment: Moment) -> str | None:
     """None: it had not joined yet. The roster knows only the last time that a member joined and left."""
     if not moment.is_past:

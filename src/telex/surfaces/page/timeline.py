@@ -14,6 +14,7 @@ from typing import Any
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.model.work import Escalation
+from telex.surfaces.page.find import GONE
 from telex.surfaces.page.history import NO_END, AnswerWait, Attempt, History, Lane, PageMessage
 from telex.surfaces.page.rows import recipient_label
 
@@ -79,8 +80,9 @@ def timeline_facts(
     groups, shown = _grouped(lanes, query.open_roles, in_focus) if len(lanes) > UNGROUPED_MAX else ([], lanes)
     shown = shown[:LANES_MAX]
     is_thinned = _thin(shown, window)
-    working = sum(bool(lane.held) and not lane.waits_now for lane in lanes)
-    waiting = sum(bool(lane.waits_now) for lane in lanes)
+    present = [lane for lane in lanes if lane.member.state not in GONE]
+    working = sum(bool(lane.held) and not lane.waits_now for lane in present)
+    waiting = sum(bool(lane.waits_now) for lane in present)
     return {
         "from": window.since,
         "at": window.at,
@@ -90,7 +92,8 @@ def timeline_facts(
             "agents": len(lanes),
             "working": working,
             "waiting": waiting,
-            "idle": len(lanes) - working - waiting,
+            "idle": len(present) - working - waiting,
+            "gone": len(lanes) - len(present),
         },
         "groups": groups,
         "lanes": [lane.facts() for lane in shown],

@@ -152,6 +152,7 @@ class Page extends LitElement {
   #positions = new Positions();
   #replicaTimer = 0;
   #isAsking = false; // the dialog for a token is open
+  #failed = new Set(); // names of views and dialogs whose module could not be loaded
   #turn = 0;
 
   constructor() {
@@ -244,7 +245,7 @@ class Page extends LitElement {
   }
 
   /**
-   * `isLast`: a module that cannot be loaded now will not be loaded later, so the page starts anew.
+   * `isLast`: the page starts anew if the view cannot be loaded now.
    * @param {any} [before] the place that was shown
    */
   async #show(before = null, { isLast = false } = {}) {
@@ -255,10 +256,8 @@ class Page extends LitElement {
     try {
       this.#kept.get(key) ?? (await elementOf(view));
     } catch {
-      if (turn !== this.#turn) return; // another view is shown meanwhile
-      if (isLast) location.reload();
-      this.trouble = true; // the hub is away, or has another version of the page
-      main.replaceChildren();
+      if (turn === this.#turn) main.replaceChildren();
+      this.#notLoaded(view.name, { isLast, isShown: turn === this.#turn });
       return;
     }
     if (turn !== this.#turn) return;
@@ -271,6 +270,18 @@ class Page extends LitElement {
     const isOther = before && (before.view !== this.place.view || before.path.join("/") !== this.place.path.join("/"));
     this.#positions.shown(main, { isOther });
     this.#titled();
+  }
+
+  /**
+   * A module could not be loaded: the hub is away, or has another version of the page. A browser remembers that until
+   * the page starts anew, which happens once the hub is there.
+   */
+  #notLoaded(name, { isLast = false, isShown = true } = {}) {
+    const isAgain = this.#failed.has(name) && this.connection === "live";
+    this.#failed.add(name);
+    if (!isShown) return; // another view is shown meanwhile
+    if (isLast || isAgain) location.reload();
+    this.trouble = true;
   }
 
   #keep(key, element) {
@@ -339,7 +350,7 @@ class Page extends LitElement {
       DIALOGS[name].opens ??= await DIALOGS[name].load();
       this.trouble = false;
     } catch {
-      this.trouble = true; // the hub is away, or has another version of the page
+      this.#notLoaded(name);
       return;
     }
     DIALOGS[name].opens(argument);
@@ -359,7 +370,7 @@ class Page extends LitElement {
         <ul class="nav-more">${listed("more").map((view) => this.#link(view))}</ul>
         <p class="nav-foot"><button type="button" class="ghost small" @click=${showKeys}><kbd>?</kbd> keys</button></p>
       </nav>
-      ${this.summary.demo ? html`<telex-demo-strip></telex-demo-strip>` : nothing}
+      ${this.summary.demo ? html`<telex-demo-strip .needs=${this.summary.needs}></telex-demo-strip>` : nothing}
       <main id="main" tabindex="-1"></main>
     `;
   }

@@ -45,6 +45,7 @@ export function secondsOf(text) {
 /** A length of time in two units at most: 4 s, 3 min 20 s, 2 h 5 min. */
 export function span(seconds) {
   const length = Math.abs(seconds);
+  if (length < 0.0005) return "0 s";
   if (length < 0.95) return `${Math.round(length * 1000)} ms`;
   const whole = Math.round(length);
   if (whole < 60) return `${whole} s`;

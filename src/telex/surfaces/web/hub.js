@@ -131,6 +131,9 @@ export const part = encodeURIComponent;
  */
 export const me = { agent: null, role: null, operator: true, viewer: false, conversation: null };
 
+/** Role by agent, of agents whose role is not their name: it gives a name its colour. */
+export const roles = new Map();
+
 /** Settled once the hub has said who is looking. */
 export const meet = () => live.begun;
 
@@ -141,8 +144,8 @@ export const meet = () => live.begun;
  * `live.watch(fn)` hears when it changes. An update is
  *   {seq, now, rows: new and changed messages, agents: names, conversations: ids, needs: count or null, roster: bool,
  *    refusals: of the last hour}
- * with `reset: true` if more changed than it has place for. The first update after each connection has also `summary`:
- * {team, messages, needs, me, hubs}.
+ * with `reset: true` if more changed than it has place for, and `roles` by agent when agents came. The first update
+ * after each connection has also `summary`: {team, messages, needs, me, hubs, roles}.
  */
 class Live {
   state = "connecting";
@@ -237,6 +240,7 @@ class Live {
     const update = JSON.parse(data);
     setClock(update.now);
     if (update.summary) Object.assign(me, update.summary.me);
+    for (const [name, role] of Object.entries(update.roles ?? update.summary?.roles ?? {})) roles.set(name, role);
     this.#id = id ?? this.#id;
     connected();
     this.#change("live");

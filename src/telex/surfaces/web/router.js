@@ -26,6 +26,26 @@ export function refine(changes, { replace = true } = {}) {
   navigate(address(view, path, { ...query, ...changes }), { replace });
 }
 
+/**
+ * Select a message in the present view. The way back lets go of it, since it may cover the view; another one takes its
+ * place in the history.
+ */
+export function select(message, changes = {}) {
+  const { view, path, query } = place();
+  const target = address(view, path, { ...query, ...changes, message });
+  if (query.message) return navigate(target, { replace: true });
+  history.pushState({ opener: address(view, path, query) }, "", target);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** Let go of the selected message: a step back, if that leads to the same without it. */
+export function letGo(changes = {}) {
+  const { view, path, query } = place();
+  const target = address(view, path, { ...query, ...changes, message: undefined });
+  if (history.state?.opener === target) history.back();
+  else navigate(target, { replace: true });
+}
+
 /** `#/agent/dev?at=…` → {view: "agent", path: ["dev"], query: {at: "…"}}. */
 export function place(hash = location.hash) {
   const [way, search = ""] = hash.replace(/^#\/?/, "").split("?");

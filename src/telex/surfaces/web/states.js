@@ -66,6 +66,9 @@ export const PRESENCE = {
   left: { word: "left", mark: "–", state: "sent" },
 };
 
+/** Gone agents are not in the team any more: they send and receive nothing. */
+export const isGone = (presence) => presence === "left" || presence === "shut down";
+
 /** State of the connection to the hub: words and the state whose colour it has. */
 export const CONNECTION = {
   connecting: { word: "connecting …", state: "sent" },

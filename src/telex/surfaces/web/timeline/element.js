@@ -4,7 +4,7 @@ import { LitElement, html, nothing, repeat } from "../vendor/lit.js";
 import { hubNow, me } from "../hub.js";
 import { address } from "../router.js";
 import { clock, count, number, span } from "../format.js";
-import { STATES, roleClass, roleToken, stateOf } from "../states.js";
+import { STATES, isGone, roleClass, roleToken, stateOf } from "../states.js";
 import { shownName } from "../widgets/message.js";
 import { drawAxis, drawTimeline, hatchPattern } from "./draw.js";
 import { AXIS_HEIGHT, factsOf, labelWidth, markAt, neighbour, rowsBetween, rowsOf, windowOf, ZOOMS } from "./layout.js";
@@ -434,6 +434,7 @@ class Timeline extends LitElement {
       const seconds = this.moment - moment;
       return seconds < NOW_SECONDS ? "just now" : (isBrief ? brief : span)(seconds);
     };
+    if (isGone(lane.state)) return html`<span class="tl-doing is-idle">${lane.state}</span>`;
     const [wait] = lane.waits_for;
     if (wait) {
       const whom = shownName(wait.whom[0] ?? "");

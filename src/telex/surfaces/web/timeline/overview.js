@@ -131,6 +131,7 @@ class Overview extends LitElement {
     if (!range) return;
     range.min = String(this.#from);
     range.max = String(this.#to);
+    range.step = this.at === null ? "any" : "1"; // the end need not be whole seconds after the beginning
     range.value = String(this.at ?? this.#to);
     const bubble = this.querySelector(".over-bubble");
     bubble.style.left = `${Math.max(4, Math.min(96, (((this.at ?? this.#to) - this.#from) / (this.#to - this.#from)) * 100))}%`;
@@ -152,7 +153,7 @@ class Overview extends LitElement {
       </div>
       <div class="over-track">
         <canvas aria-hidden="true"></canvas>
-        <input type="range" step="1" aria-label="Moment shown" aria-valuetext=${words} @input=${this.#slid} @change=${this.#chosen}>
+        <input type="range" aria-label="Moment shown" aria-valuetext=${words} @input=${this.#slid} @change=${this.#chosen}>
         <output class="over-bubble" ?hidden=${this.bubble === null && !this.playing}>${this.at === null ? "" : moment(this.at)}</output>
       </div>
       <div class="over-ends" aria-hidden="true"><span>${moment(this.#from)}</span><span>${isLive ? "now" : clock(this.#to)}</span></div>

@@ -4,13 +4,13 @@ import { html, nothing } from "../vendor/lit.js";
 import { get, has, hubNow, me, part, post } from "../hub.js";
 import { HOME, address, navigate } from "../router.js";
 import { ago, clockShort, count, exact, number, secondsOf, span } from "../format.js";
-import { roleClass } from "../states.js";
+import { isGone, roleClass } from "../states.js";
 import { View, stylesheet } from "../view.js";
 import { codeBlock } from "../widgets/copy.js";
 import { agentLink, agentName, messageRow, shownName, statePill } from "../widgets/message.js";
 import { coded } from "../widgets/notice.js";
 import { pastNotice } from "../widgets/past_notice.js";
-import { isGone, presence } from "../widgets/presence.js";
+import { presence } from "../widgets/presence.js";
 import { askToStop } from "../widgets/stop_dialog.js";
 import { write } from "../widgets/write.js";
 import "../widgets/composer.js";
@@ -61,7 +61,7 @@ export default class Agent extends View {
   }
 
   get writing() {
-    return this.name === HUMAN ? {} : { to: this.name };
+    return this.name === HUMAN || isGone(this.agent?.state) ? {} : { to: this.name };
   }
 
   get heading() {
@@ -98,11 +98,11 @@ export default class Agent extends View {
           ${this.#inbox(agent.inbox)}
           ${this.#messages("Last said", agent.said, agent.filters.said)}
           ${this.#messages("Last heard", agent.heard, agent.filters.heard)}
-          ${this.at || this.name === HUMAN || me.agent === this.name || me.viewer ? nothing : html`<section class="card pad"><telex-composer .to=${this.name}></telex-composer></section>`}
+          ${this.at || this.name === HUMAN || me.agent === this.name || me.viewer || isGone(agent.state) ? nothing : html`<section class="card pad"><telex-composer .to=${this.name}></telex-composer></section>`}
         </div>
         <div class="stack">
           ${this.#refused(agent.refusals)} ${this.#contracts(agent)}
-          ${this.name === HUMAN ? nothing : this.#wakes(agent)}
+          ${this.name === HUMAN ? nothing : isGone(agent.state) ? this.#joins(agent) : this.#wakes(agent)}
         </div>
       </div>
     </div>`;
@@ -132,7 +132,7 @@ export default class Agent extends View {
 
   #buttons(state) {
     return html`<div class="buttons">
-      ${me.viewer ? nothing : html`<button type="button" @click=${() => write(this.writing)}>Write</button>`}
+      ${me.viewer || isGone(state) ? nothing : html`<button type="button" @click=${() => write(this.writing)}>Write</button>`}
       ${!isGone(state) && this.#mayWake ? html`<button type="button" ?disabled=${this.outcome?.busy} @click=${() => this.#wake()}>Wake</button>` : nothing}
       ${!isGone(state) && me.operator ? html`<button type="button" class="bad" @click=${() => this.#stop()}>Stop…</button>` : nothing}
     </div>`;
@@ -305,9 +305,8 @@ export default class Agent extends View {
   }
 
   #rows(rows, none) {
-    const { roles } = this.agent;
     return rows.length
-      ? html`<ol class="rows tight">${rows.map((row) => messageRow(row, { conversation: false, roles, ...this.#opening }))}</ol>`
+      ? html`<ol class="rows tight">${rows.map((row) => messageRow(row, { conversation: false, ...this.#opening }))}</ol>`
       : html`<p class="pad soft">${none}</p>`;
   }
 
@@ -375,6 +374,17 @@ export default class Agent extends View {
         ${wake.ways.length ? this.#ways(wake.ways) : nothing}
         <div><p class="soft">By hand</p>${codeBlock(wake.by_hand)}</div>
       </div></section>`;
+  }
+
+  /** An agent that is gone sends and receives nothing until it is in the team again. */
+  #joins({ state, join }) {
+    const words =
+      state === "left"
+        ? "It left the team."
+        : "It was shut down: it sends and receives nothing until it is added again.";
+    return html`<section class="card" aria-labelledby="agent-join">
+      <div class="bar"><h2 id="agent-join">How to add it again</h2></div>
+      <div class="pad stack"><p>${words}</p>${codeBlock(join)}</div></section>`;
   }
 
   #stage({ stage, since, failed }) {

@@ -29,7 +29,7 @@ const COLUMNS = [
 ];
 const FIGURES = { unread: "in its inbox, not taken", refused: "in the last hour", sent: "in the last hour" };
 const SHOWN = [
-  ["team", "All"],
+  ["team", "Team"],
   ["working", "Working"],
   ["waiting", "Waiting"],
   ["refused", "Refused"],
@@ -85,11 +85,11 @@ export default class Agents extends View {
   }
 
   content() {
-    const { agents, matched, total } = this.list;
+    const { agents, counts, matched, total } = this.list;
     return html`
       ${pastNotice(this.at)}
       <div class="page-bar">
-        <h1>Agents</h1><span class="soft">${count(total, "agent")}</span><span class="grow"></span>
+        <h1>Agents</h1><span class="soft">${count(counts.team, "agent")}</span><span class="grow"></span>
         ${this.#filter()}
         <a class="button" href=${address("connect")}>Connect agents</a>
         ${me.operator && total && !this.at ? html`<a class="button" href=${address("shutdown")}>Stop the team…</a>` : nothing}

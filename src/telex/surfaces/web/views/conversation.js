@@ -3,7 +3,7 @@
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { get, has, hubNow, part } from "../hub.js";
 import { download } from "../download.js";
-import { address, navigate, refine } from "../router.js";
+import { address, letGo, navigate, refine, select } from "../router.js";
 import { clock, count, number, secondsOf, span } from "../format.js";
 import { View, stylesheet } from "../view.js";
 import { copyButton } from "../widgets/copy.js";
@@ -138,14 +138,15 @@ export default class Conversation extends View {
   // --- selection -----------------------------------------------------------------------------------------------------
 
   #choose(row) {
-    refine({ message: row.seq === this.#chosen ? undefined : row.seq });
+    if (row.seq === this.#chosen) letGo();
+    else select(row.seq);
   }
 
   #move(step) {
     const { rows } = this.conversation ?? { rows: [] };
     const place = rows.findIndex((row) => row.seq === this.#chosen);
     const next = place < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, place + step));
-    if (rows[next]) refine({ message: rows[next].seq });
+    if (rows[next]) select(rows[next].seq);
   }
 
   #open() {
@@ -155,7 +156,7 @@ export default class Conversation extends View {
   }
 
   #letGo() {
-    if (this.#chosen) refine({ message: undefined });
+    if (this.#chosen) letGo();
     else navigate(address("conversations"));
   }
 
@@ -275,7 +276,7 @@ export default class Conversation extends View {
         open: (one) => this.#choose(one),
         chosen: isChosen,
         conversation: false,
-        roles: this.#roles(),
+        recipientRoles: this.#roles(),
       },
     );
     return html`${gap ? html`<li class="conversation-gap">${span(gap)} later</li>` : nothing}${shown}
@@ -285,7 +286,7 @@ export default class Conversation extends View {
   #panel() {
     if (!this.#chosen) return nothing;
     return html`<telex-message-panel class="conversation-panel" .seq=${this.#chosen} .at=${this.#at}
-      @telex-close=${() => refine({ message: undefined })}></telex-message-panel>`;
+      @telex-close=${() => letGo()}></telex-message-panel>`;
   }
 
   async #export() {

@@ -128,8 +128,9 @@ export default class Search extends View {
   }
 
   #result(row) {
-    return html`${messageRow(row)}${
-      row.excerpt ? html`<li class="excerpt" dir="auto">${marked(row.excerpt, this.filter)}</li>` : nothing
+    const marks = (text) => marked(text, this.filter);
+    return html`${messageRow(row, { marks })}${
+      row.excerpt ? html`<li class="excerpt" dir="auto">${marks(row.excerpt)}</li>` : nothing
     }`;
   }
 

@@ -2,7 +2,7 @@
 
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { get, has, hubNow, live } from "../hub.js";
-import { address, refine } from "../router.js";
+import { address, letGo, refine, select } from "../router.js";
 import { ago, clock, count, iso, moment, number, secondsOf, span } from "../format.js";
 import { NEEDS } from "../states.js";
 import { View, stylesheet } from "../view.js";
@@ -344,15 +344,17 @@ export default class Home extends View {
   #go(at) {
     this.querySelector("telex-overview")?.pause();
     this.replayed = null;
+    this.trouble = "";
     refine({ at: at === null || at >= hubNow() ? "" : iso(at) });
   }
 
   #select(seq) {
-    refine({ message: seq ?? "", conversation: "" });
+    if (seq === null) letGo({ conversation: "" });
+    else select(seq, { conversation: "" });
   }
 
   #escaped() {
-    if (this.selected !== null || this.place.query.conversation) refine({ message: "", conversation: "" });
+    if (this.selected !== null || this.place.query.conversation) letGo({ conversation: "" });
     else return false;
     return true;
   }
@@ -479,11 +481,12 @@ export default class Home extends View {
     const isBig = this.timeline?.groups.length > 0;
     return html`<div class="bar">
       <h1 tabindex="-1">Timeline</h1>
-      <p class="bar-facts">${fact("working")}${fact("waiting")}${fact("idle")}${isBig ? html`<span>of ${number(totals.agents)} agents</span>` : nothing}</p>
+      <p class="bar-facts">${fact("working")}${fact("waiting")}${fact("idle")}${totals?.gone ? fact("gone") : nothing}${isBig ? html`<span>of ${number(totals.agents)} agents</span>` : nothing}</p>
       ${this.#focusWords()}
       <span class="grow"></span>
       <form class="around" @submit=${this.#around}>
-        <input name="moment" placeholder="Around 14:05" aria-label="Show the moment: a time, a date, 2h, or 14:00 to 14:30" autocomplete="off" size="11">
+        <input name="moment" placeholder="Around 14:05" aria-label="Show the moment: a time, a date, 2h, or 14:00 to 14:30" autocomplete="off" size="11"
+          @input=${() => (this.trouble = "")}>
       </form>
       ${this.trouble ? html`<p class="around-trouble" role="alert">${this.trouble}</p>` : nothing}
       <div class="segments" role="group" aria-label="Zoom">${this.#zooms.map(
@@ -510,7 +513,6 @@ export default class Home extends View {
     const { rows, total, older, problems } = this.feed;
     const { filter = "" } = this.place.query;
     const words = this.at === null ? "Feed" : `Feed at ${moment(this.at)}`;
-    const roles = Object.fromEntries((this.timeline?.lanes ?? []).map((lane) => [lane.agent, lane.role]));
     const found = filter ? `${number(total)} of the messages match` : count(total, "message");
     return html`<section class="card feed" aria-label="Feed">
       <div class="bar"><h2>${words}</h2><span class="soft" role="status">${found}</span><span class="grow"></span>
@@ -526,7 +528,7 @@ export default class Home extends View {
       <ol class="rows">${repeat(
         rows,
         (row) => row.seq,
-        (row) => messageRow(row, { open: (one) => this.#select(one.seq), chosen: row.seq === this.selected, roles }),
+        (row) => messageRow(row, { open: (one) => this.#select(one.seq), chosen: row.seq === this.selected }),
       )}</ol>
       ${rows.length ? nothing : filter || this.at !== null ? html`<p class="calm">No message matches.</p>` : emptyNotice("No messages yet", "Messages appear here at once.")}
       ${older === null ? nothing : html`<button type="button" class="older" @click=${this.#older}>Older</button>`}

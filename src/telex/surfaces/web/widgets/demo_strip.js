@@ -8,7 +8,10 @@ import { address } from "../router.js";
 const POLL_MS = 3000;
 
 class DemoStrip extends LitElement {
-  static properties = { act: { state: true } };
+  static properties = {
+    needs: { attribute: false }, // how much needs the person: the demo takes a while to see that it was answered
+    act: { state: true },
+  };
 
   #timer = 0;
 
@@ -44,7 +47,7 @@ class DemoStrip extends LitElement {
     return html`<section class="demo" aria-label="Demo">
       <p><b>Act ${number} of ${acts}: ${title}</b> <span>${says}</span></p>
       ${
-        visitor
+        visitor && this.needs !== 0
           ? html`<p class="demo-visitor" role="status"><a href=${address("needs")}>${visitor}</a>
         ${left === null || left < 1 ? nothing : html`<span class="soft">The team goes on in ${span(left)}.</span>`}</p>`
           : nothing

@@ -1,31 +1,35 @@
 /** A message in a list: agent names, state, time, and the row of feed, inbox and conversation. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { me } from "../hub.js";
+import { me, roles } from "../hub.js";
 import { address } from "../router.js";
 import { ago, exact, iso, moment } from "../format.js";
 import { roleClass, stateOf } from "../states.js";
 
 const HUMAN = "human";
+const EVERYONE = "everyone";
 export const BUS = "telex";
 
-/** The name of an agent as it is shown: `human` is the person at the page. */
-export const shownName = (name) => (name === HUMAN ? "you" : name);
+/** The name of an agent as it is shown: `human` is the person at the page. Of a group, the words of the hub. */
+export const shownName = (name) =>
+  name === HUMAN ? "you" : name === "*" ? EVERYONE : name.replace(/^role:/, "one of ").replace(/^all:/, "all of ");
 
-const isGroup = (name) => name === BUS || name === "*" || /\s/.test(name) || name.includes(":");
+const isGroup = (name) => name === BUS || name === "*" || name === EVERYONE || /\s/.test(name) || name.includes(":");
+
+const colourOf = (name, role) => roleClass(role || roles.get(name) || name);
 
 /** The name of an agent in the colour of its role; it leads to the agent's page. */
 export function agentLink(name, role = "") {
   if (!name) return nothing;
   if (isGroup(name) || me.conversation) return agentName(name, role); // who reads one conversation has no such page
-  return html`<a class="agent ${roleClass(role || name)}" dir="auto" href=${address("agent", [name])}>${shownName(name)}</a>`;
+  return html`<a class="agent ${colourOf(name, role)}" dir="auto" href=${address("agent", [name])}>${shownName(name)}</a>`;
 }
 
 /** The same without a link, for places that lead elsewhere. */
 export const agentName = (name, role = "") =>
   isGroup(name)
-    ? html`<span class="agent is-group">${name === "*" ? "everyone" : name}</span>`
-    : html`<span class="agent ${roleClass(role || name)}" dir="auto">${shownName(name)}</span>`;
+    ? html`<span class="agent is-group">${shownName(name)}</span>`
+    : html`<span class="agent ${colourOf(name, role)}" dir="auto">${shownName(name)}</span>`;
 
 /** A state with its sign and word, or with other words. */
 export function statePill(name, words = "") {
@@ -39,15 +43,19 @@ export const timeOf = (seconds) =>
 
 /**
  * One message in a list. `row` is the hub's row of a message. `open(row)`: what a click does; without it the row leads
- * to the message's page. `roles`: role by agent, for the colours of the recipients.
+ * to the message's page. `marks(text)`: the text with the words of a search marked. `recipientRoles`: role by agent,
+ * for who may not see the roster.
  * @param {any} row
- * @param {{open?: ((row: any) => void) | null, chosen?: boolean, conversation?: boolean, roles?: Record<string, string>}} [options]
+ * @param {{open?: ((row: any) => void) | null, chosen?: boolean, conversation?: boolean, recipientRoles?: Record<string, string>, marks?: (text: string) => any}} [options]
  */
-export function messageRow(row, { open = null, chosen = false, conversation = true, roles = {} } = {}) {
+export function messageRow(
+  row,
+  { open = null, chosen = false, conversation = true, recipientRoles = {}, marks = asItIs } = {},
+) {
   const content = html`${timeOf(row.at)}
     <span class="row-who">${agentName(row.from, row.from_role)} <span class="arrow" aria-label="to" role="img">→</span>
-      ${agentName(row.to_label, roles[row.to_label])}</span>
-    <span class="row-gist"><span class="row-kind">${row.kind}</span> <span class="row-text" dir="auto">${row.gist}${why(row)}</span></span>
+      ${agentName(row.to_label, recipientRoles[row.to_label])}</span>
+    <span class="row-gist"><span class="row-kind">${row.kind}</span> <span class="row-text" dir="auto">${marks(row.gist)}${why(row)}</span></span>
     ${statePill(row.state)}`;
   return html`<li class="row is-${row.state} ${chosen ? "is-chosen" : ""}" data-seq=${row.seq}>
     ${
@@ -58,6 +66,8 @@ export function messageRow(row, { open = null, chosen = false, conversation = tr
     ${conversation ? conversationLink(row.conversation) : nothing}
   </li>`;
 }
+
+const asItIs = (text) => text;
 
 const why = (row) =>
   row.state === "refused" && row.codes?.length ? html` <span class="row-why">${row.codes.join(", ")}</span>` : nothing;

@@ -13,7 +13,7 @@ import { answerTo, isAnswerable } from "./write.js";
 
 await stylesheet("widgets/message_panel.css");
 
-const DELIVERIES_SHOWN = 6;
+const DELIVERIES_SHOWN = 6; // if there are at least two more
 const REFRESH_MS = 500;
 
 class MessagePanel extends LitElement {
@@ -166,7 +166,8 @@ class MessagePanel extends LitElement {
   #deliveries({ deliveries, deliveries_more: more, row }) {
     if (!deliveries.length)
       return html`<section><h3>Delivery</h3><p class="soft">${row.state === "refused" ? "None: it was refused." : "Stored as history."}</p></section>`;
-    const shown = this.everybody ? deliveries : deliveries.slice(0, DELIVERIES_SHOWN);
+    const isWhole = this.everybody || deliveries.length <= DELIVERIES_SHOWN + 1;
+    const shown = isWhole ? deliveries : deliveries.slice(0, DELIVERIES_SHOWN);
     const rest = deliveries.length - shown.length;
     return html`<section><h3>Delivery</h3>
       <table class="steps"><thead><tr><th scope="col">Recipient</th><th scope="col">Taken</th><th scope="col">In hand</th><th scope="col">State</th></tr></thead>

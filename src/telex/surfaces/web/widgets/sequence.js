@@ -33,9 +33,6 @@ const senderOf = (row) => row.climb?.from ?? row.from;
 
 const takersOf = (row) => [...new Set(row.deliveries.map((one) => one.agent))];
 
-const nameOf = (agent) =>
-  agent.startsWith("role:") ? `one of ${agent.slice(5)}` : agent === BUS ? BUS : shownName(agent);
-
 /** Lanes in the order of the roles: those who speak, and those who are spoken to by name. */
 function lanesOf(rows, roles) {
   const weights = new Map();
@@ -48,7 +45,7 @@ function lanesOf(rows, roles) {
   const names = [...weights.keys()].sort((one, other) => weights.get(other) - weights.get(one));
   const shown = names.length > LANES_MAX ? names.slice(0, LANES_MAX - 1) : names;
   const lanes = shown
-    .map((name) => ({ name, role: roleOf(name, roles), label: nameOf(name), x: 0 }))
+    .map((name) => ({ name, role: roleOf(name, roles), label: shownName(name), x: 0 }))
     .sort((one, other) => roleRank(one.role) - roleRank(other.role) || one.name.localeCompare(other.name));
   const others = names.length - shown.length;
   return others ? [...lanes, { name: null, role: "", label: count(others, "other"), x: 0 }] : lanes;
