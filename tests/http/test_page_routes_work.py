@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from telex.connection import connect
+from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
@@ -301,6 +302,16 @@ def test_every_type_is_described_so_that_a_form_can_be_made(team: Team) -> None:
             assert {name: one["required"] for name, one in fields.items()} == {n: f.required for n, f in whole.items()}
             assert types[type_.name]["example"] == type_.example
             assert types[type_.name]["schema"]["title"] == type_.name
+
+
+@proves("page_work/dialects/first")
+def test_the_dialect_of_most_of_the_latest_messages_comes_first(team: Team) -> None:
+    kept(team, contract("P"))
+    update = BUILD_FLOW.types["STATUS_UPDATE"].example | {"from": "dev", "to": "lead"}
+    for id_ in ("update-1", "update-2"):
+        kept(team, update | {"messageId": id_}, to="lead", sender="dev")
+    names = [dialect["name"] for dialect in Page(team).get("/page/dialects")]
+    assert names[:2] == ["build-flow", "vbw-typed"]
 
 
 @proves("page_work/write")

@@ -1,7 +1,9 @@
 """Routes of the page: views that combine several verbs. They only read."""
 
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,7 @@ from telex.validation.authorization import normalised
 DIGITS_MAX = 19  # of a sequence number
 LEVELS_MAX = 16  # of a message to write: indentation makes deep ones large
 TOKEN_DAYS = 30
+LATEST_MAX = 1_000  # messages that are counted for the dialect of a new one
 
 View = Callable[[Request], Awaitable[Any]]
 
@@ -233,9 +236,12 @@ class PageViews:
         return name
 
     async def dialects(self) -> list[dict[str, Any]]:
+        """The dialects of a typed message; the one of most of the latest messages comes first."""
         if self._dialects is None:
             self._dialects = dialects_facts(self._policy.dialects)
-        return self._dialects
+        messages = (await self._events.caught_up()).history.messages.values()
+        used = Counter(message.dialect for message in islice(reversed(messages), LATEST_MAX))
+        return sorted(self._dialects, key=lambda dialect: -used[dialect["name"]])
 
     async def contracts(self, request: Request) -> dict[str, Any]:
         """Plans with a contract, and refusals for leaving one. `plan` selects one plan."""
