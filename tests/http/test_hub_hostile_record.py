@@ -196,3 +196,17 @@ async def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
     again = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
     await soon(asyncio.gather(*(one.task for one in again)))
     assert [one.status for one in (*first, *again)] == [200] * 4
+
+
+@proves("hostile_hub/long-history")
+@pytest.mark.parametrize("path", ["/trace/long", "/trace/long/picture", "/messages/many"])
+@hub_test()
+async def test_a_hub_that_reads_a_long_history_answers_others_meanwhile(door: Door, path: str) -> None:
+    for number in range(300):  # a refused message does not use up its id
+        refused = b'{"type": "plan_contract", "id": "many", "number": %d}' % number
+        await door.bus.send(refused, sender="dev", to="lead", id="many", correlation="long", check=False)
+    long = asyncio.ensure_future(door.client.get(path))
+    await asyncio.sleep(0)
+    assert (await soon(door.client.get("/healthz"))).status_code == 200
+    assert not long.done()
+    assert (await soon(long)).status_code == 200
