@@ -21,7 +21,18 @@ from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.stream import EventBacklog
 from telex.surfaces.http.tokens import AT_HOME
-from tests.http.http_kit import QUIET, Asking, Door, events_in, hub_test, let_in_as, opened, play, played, soon
+from tests.http.http_kit import (
+    QUIET,
+    Asking,
+    Door,
+    events_in,
+    hub_test,
+    let_in_as,
+    opened,
+    play,
+    played,
+    soon,
+)
 from tests.proofs import proves
 
 
@@ -150,7 +161,7 @@ def test_a_record_of_large_messages_is_read_a_few_at_a_time(
 @pytest.mark.parametrize(
     "path, asked, few",
     [
-        ("/inbox/lead", {}, 4),  # looked at one by one, for what its reader is given in their place
+        ("/inbox/lead", {}, 3),  # looked at one by one, for what its reader is given in their place
         ("/search", {"text": "red"}, size_limits.FIRST),
         ("/dead", {}, size_limits.FIRST),
     ],
@@ -173,6 +184,20 @@ def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
             return counts
 
     assert play(scene) == [40, few]
+
+
+@proves("hostile_hub/look-bytes")
+@pytest.mark.parametrize("path, asked", [("/inbox/lead", {}), ("/search", {"text": "r"})])
+@hub_test()
+async def test_a_list_of_tiny_messages_ends_early_too(
+    door: Door, path: str, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(size_limits, "LOOK_BYTES", 100_000)
+    for number in range(400):
+        await door.bus.send(b"r", sender="dev", to="lead", id=f"n-{number}")
+    answer = await door.client.get(path, params={"limit": "100000"} | asked)
+    assert 0 < len(answer.json()["answer"]) < 400
+    assert len(answer.content) < 200_000
 
 
 @proves("hostile_hub/bodies")

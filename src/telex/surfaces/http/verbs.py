@@ -137,7 +137,7 @@ class VerbHandler:
         for delivery, message in await self._list("inbox", values):
             rendering = await self._rendering_for(message, values["agent"])
             rows.append((delivery, message, rendering))
-            size += len(message.raw) + (rendering.size if rendering is not None else 0)
+            size += size_limits.LISTED_BYTES + len(message.raw) + (rendering.size if rendering is not None else 0)
             if size >= size_limits.LOOK_BYTES:
                 break
         return rows
