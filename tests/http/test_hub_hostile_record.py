@@ -15,16 +15,20 @@ from telex.model.roster import Member
 from telex.ports.store import Query, events_with_messages
 from telex.protocol import plain
 from telex.surfaces import size_limits
-from telex.surfaces.http import page_stats, stream
+from telex.surfaces.http import page, page_stats, stream
+from telex.surfaces.http.app import Hub
 from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, reply
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.stream import EventBacklog
 from telex.surfaces.http.tokens import AT_HOME
+from telex.surfaces.page import past
 from tests.http.http_kit import (
     QUIET,
     Asking,
     Door,
+    alive,
+    client_of,
     events_in,
     hub_test,
     let_in_as,
@@ -235,3 +239,22 @@ async def test_a_hub_that_reads_a_long_history_answers_others_meanwhile(door: Do
     assert (await soon(door.client.get("/healthz"))).status_code == 200
     assert not long.done()
     assert (await soon(long)).status_code == 200
+
+
+@proves("hostile_hub/long-history")
+@played
+async def test_a_hub_that_looks_into_the_past_answers_others_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_stats, "EVENTS_BACK", 20)
+    monkeypatch.setattr(past, "STEP", 200)
+    async with telex.connect("memory:", settings=QUIET) as bus:
+        for number in range(300):
+            await bus.send(b"The build is red.", sender="dev", to="lead", id=f"n-{number}")
+        hub = let_in_as(AT_HOME, Hub(bus, QUIET, page.routes(bus, QUIET)))
+        async with alive(hub), client_of(hub) as client:
+            for _ in range(2):  # the second finds the past folded, and follows what was open
+                looking = asyncio.ensure_future(client.get("/page/feed?before=100"))
+                await asyncio.sleep(0)
+                for _ in range(3):
+                    await soon(client.get("/healthz"))
+                assert not looking.done()
+                assert len((await soon(looking)).json()["rows"]) == 40
