@@ -186,7 +186,7 @@ def test_a_command_that_is_missing_is_a_failure_and_one_that_reads_nothing_is_no
 # --- hostile texts ----------------------------------------------------------------------------------------------------
 
 HOSTILE = (
-    "<!channel> @here <https://evil.example.org|Approve> [Approve](https://evil.example.org) *bold*\n\nSecond line"
+    "<!channel> @here <https://evil.example.org|Approve> [Approve](https://evil.example.org) www.evil.org *bold*\n\nL2"
     "\u202e\u200b\x1b[31m\x00\ud800 &amp;"
 )
 
@@ -198,6 +198,8 @@ def test_texts_of_agents_are_no_markup_and_no_mention_in_a_chat() -> None:
     assert "<" not in line
     assert "@here" not in line
     assert "](" not in line
+    assert "://" not in line, "chats make a link of an address"
+    assert "www." not in line
     assert "*bold*" not in line
 
 
