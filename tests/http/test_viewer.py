@@ -193,6 +193,20 @@ def test_a_viewer_of_one_conversation_reads_that_one() -> None:
 
 
 @proves("viewer/conversation")
+def test_a_search_of_such_a_viewer_neither_finds_nor_counts_other_conversations() -> None:
+    async def scene() -> None:
+        async with hub(GUEST) as (bus, client):
+            for _ in range(60):
+                await bus.send(b"Our other sentence.", sender="qa", to="lead", correlation=OTHER)
+            for limit, ids in ((1, ["own-2"]), (2, ["own-2", "own-1"]), (50, ["own-2", "own-1"])):
+                found = (await client.get(f"/search?text=our&limit={limit}")).json()["answer"]
+                assert [message["id"] for message in found] == ids
+            is_problem(await client.get("/search?text=our&limit=0"), 400, "value-wrong")
+
+    play(scene)
+
+
+@proves("viewer/conversation")
 def test_feed_and_timeline_of_such_a_viewer_have_its_conversation_and_its_people_only() -> None:
     async def scene() -> None:
         async with hub(GUEST) as (_, client):
