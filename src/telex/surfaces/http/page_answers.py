@@ -101,7 +101,8 @@ class Answers:
         if not caller.operator and request.action in PERSONS_ONLY:
             raise NotAMember.because(OPERATOR_ONLY)
         answer = await self._checked(request, caller, digest)
-        await self.held.hold(answer)
+        if answer.jobs:  # else nothing was answered: the file is for what has to be carried out
+            await self.held.hold(answer)
         return answer_facts(answer)
 
     async def undo(self, id_: str, caller: Caller) -> Facts:
