@@ -460,6 +460,7 @@ def test_a_viewer_is_offered_nothing_and_may_do_nothing(team: Team) -> None:
     "wrong",
     [
         *({"keys": []}, {"keys": ["x"] * 501}, {"keys": "x"}, {"keys": [1]}, {"action": "fly"}, {"id": ""}),
+        {"action": ["allow"]},
         *({"id": "a b"}, {"paths": ["x"], "keys": ["a", "b"]}, {"reason": "x" * 2_001}, {"text": 1}, {"paths": [""]}),
     ],
 )

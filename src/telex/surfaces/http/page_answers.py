@@ -58,7 +58,7 @@ def parsed_request(given: Facts, settings: Settings) -> AnswerRequest:
     action = given.get("action")
     if not keys:
         raise InvalidValue("keys takes the keys of the items to answer.")
-    if action not in ACTIONS:
+    if not isinstance(action, str) or action not in ACTIONS:
         raise InvalidValue(f"action takes one of {', '.join(ACTIONS)}.")
     paths = None if given.get("paths") is None else _texts(given, "paths", PATHS_MAX, PATH_CHARACTERS_MAX)
     for path in paths or ():
