@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import sys
 import time
 from pathlib import Path
@@ -134,6 +135,20 @@ def test_an_answer_takes_the_notification_from_the_phone() -> None:
         assert receiver.ntfy == {}
         receiver.status = lambda request: 404 if request.method == "DELETE" else 200
         deliver(NtfyTarget(f"{url}/team", None), ANSWERED)  # a server before 2.16 cannot
+
+
+@proves("alerts/visible")
+def test_a_certificate_for_another_host_is_reported_without_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "Hostname mismatch, certificate is not valid for 'hooks.example.org'."
+
+    async def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(http_post, "_exchange", fail)
+    with pytest.raises(DeliveryFailed, match="TLS: Hostname mismatch") as failed:
+        deliver(SlackTarget("https://hooks.example.org/services/x"), NOTE)
+    assert "hooks" not in str(failed.value)
 
 
 # --- chats ------------------------------------------------------------------------------------------------------------
