@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from telex.model.message import Event, NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query, events_with_messages
 from telex.protocol import plain
+from telex.stores.sqlite.connection import SqliteConnection
 from telex.surfaces import size_limits
 from telex.surfaces.http import page, page_stats, stream
 from telex.surfaces.http.app import Hub
@@ -202,6 +204,31 @@ async def test_a_list_of_tiny_messages_ends_early_too(
     answer = await door.client.get(path, params={"limit": "100000"} | asked)
     assert 0 < len(answer.json()["answer"]) < 400
     assert len(answer.content) < 200_000
+
+
+@proves("hostile_hub/long-search/matches")
+def test_a_search_reads_as_many_matches_as_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, rows = list[int](), SqliteConnection.rows
+
+    def counted(self: SqliteConnection, *given: Any) -> list[Any]:
+        found = rows(self, *given)
+        counts.append(len(found))
+        return found
+
+    async def scene() -> list[str]:
+        async with opened(str(tmp_path / "telex.db")) as door:
+            for number in range(600):  # more than are looked through without the index
+                await door.bus.send(b"Red.", sender="dev", to="lead", id=f"n-{number}", correlation="c-1")
+            await door.client.get("/search?text=red&limit=1")  # brings the index up to date
+            monkeypatch.setattr(SqliteConnection, "rows", counted)
+            found = (await door.client.get("/search?text=red&limit=3")).json()["answer"]
+            monkeypatch.undo()
+            everything = (await door.client.get("/search?text=red&limit=1000")).json()["answer"]
+            assert len(everything) == 600
+            return [message["id"] for message in found]
+
+    assert play(scene) == ["n-599", "n-598", "n-597"]
+    assert max(counts) < 520, "the newest messages are not in the index yet"
 
 
 @proves("hostile_hub/bodies")
