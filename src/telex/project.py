@@ -44,9 +44,11 @@ def find_settings(folder: str) -> str | None:
 
 
 def user_folder() -> str:
-    """The user's own settings of Telex, which no project can change."""
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(config, "telex")
+    """The user's own settings of Telex, which no project can change: a relative path would be one of the project."""
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(config):  # as the specification of that variable says
+        config = os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(config if os.path.isabs(config) else f"{os.sep}.config", "telex")
 
 
 def notify_file() -> str:

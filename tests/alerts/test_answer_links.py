@@ -258,6 +258,14 @@ def test_a_guessed_truncated_or_altered_link_is_unknown() -> None:
     at_desk(scene)
 
 
+def test_other_fields_of_the_form_are_ignored() -> None:
+    async def scene(desk: Desk) -> None:
+        link = await desk.request()
+        assert (await desk.post(link, "approve" + "&other=1" * 100)).status == 200
+
+    at_desk(scene)
+
+
 @proves("alerts/link/page", "alerts/link/get")
 def test_the_page_has_no_scripts_and_only_its_own_form_may_answer() -> None:
     async def scene(desk: Desk) -> None:

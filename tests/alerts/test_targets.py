@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import sys
 import time
 from pathlib import Path
@@ -136,6 +137,20 @@ def test_an_answer_takes_the_notification_from_the_phone() -> None:
         deliver(NtfyTarget(f"{url}/team", None), ANSWERED)  # a server before 2.16 cannot
 
 
+@proves("alerts/visible")
+def test_a_certificate_for_another_host_is_reported_without_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "Hostname mismatch, certificate is not valid for 'hooks.example.org'."
+
+    async def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(http_post, "_exchange", fail)
+    with pytest.raises(DeliveryFailed, match="TLS: Hostname mismatch") as failed:
+        deliver(SlackTarget("https://hooks.example.org/services/x"), NOTE)
+    assert "hooks" not in str(failed.value)
+
+
 # --- chats ------------------------------------------------------------------------------------------------------------
 
 
@@ -186,7 +201,7 @@ def test_a_command_that_is_missing_is_a_failure_and_one_that_reads_nothing_is_no
 # --- hostile texts ----------------------------------------------------------------------------------------------------
 
 HOSTILE = (
-    "<!channel> @here <https://evil.example.org|Approve> [Approve](https://evil.example.org) *bold*\n\nSecond line"
+    "<!channel> @here <https://evil.example.org|Approve> [Approve](https://evil.example.org) www.evil.org *bold*\n\nL2"
     "\u202e\u200b\x1b[31m\x00\ud800 &amp;"
 )
 
@@ -198,6 +213,8 @@ def test_texts_of_agents_are_no_markup_and_no_mention_in_a_chat() -> None:
     assert "<" not in line
     assert "@here" not in line
     assert "](" not in line
+    assert "://" not in line, "chats make a link of an address"
+    assert "www." not in line
     assert "*bold*" not in line
 
 

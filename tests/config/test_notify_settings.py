@@ -8,7 +8,7 @@ from telex.config import load
 from telex.config.notify import NotifySettings, load_notify, read_notify
 from telex.config.settings import NOTIFY, NOTIFY_BOUNDS, notify_example
 from telex.errors import SettingsError
-from telex.project import notify_file
+from telex.project import notify_file, user_folder
 from tests.proofs import proves
 
 FILE = "/home/ada/.config/telex/notify.toml"
@@ -108,6 +108,25 @@ def test_the_users_file_is_in_the_configuration_folder_and_may_be_absent(
     settings = load_notify()
     assert settings is not None
     assert settings.command == ("notify-send",)
+
+
+@proves("alerts/project")
+@pytest.mark.parametrize(
+    "variables", [{"XDG_CONFIG_HOME": "conf"}, {"XDG_CONFIG_HOME": "", "HOME": "."}, {"HOME": "~"}]
+)
+def test_the_users_folder_is_never_one_of_the_project(
+    variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/nowhere")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("conf", ".config", "~/.config"):
+        (tmp_path / folder / "telex").mkdir(parents=True)
+        (tmp_path / folder / "telex/notify.toml").write_text('[notify]\ncommand = ["touch", "pwned"]\n')
+    assert load_notify() is None
+    assert not Path(user_folder()).is_relative_to(tmp_path)  # it also has the hubs that may get a token
 
 
 def test_a_file_that_is_named_must_exist_and_one_without_targets_sends_nothing(tmp_path: Path) -> None:

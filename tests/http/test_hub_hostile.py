@@ -17,7 +17,7 @@ from telex.surfaces.http import page, verbs
 from telex.surfaces.http.app import Hub, build_app, error_middleware
 from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, TaskWatch, disconnected, reply
 from telex.surfaces.http.auth import AuthMiddleware
-from telex.surfaces.http.tokens import AT_HOME, TokenFile
+from telex.surfaces.http.tokens import AT_HOME, Caller, TokenFile
 from tests.http.auth_kit import KNOWN, connected, head, made_token, running
 from tests.http.http_kit import (
     QUIET,
@@ -143,6 +143,20 @@ def test_a_mistake_of_the_hub_is_answered_with_a_problem_and_logged(path: str, c
     assert path in told.getMessage()
 
 
+@proves("hostile_hub/own-mistake/secret")
+@pytest.mark.parametrize("secret", ["0a" * 32, "telex_abcdefgh_" + "0a" * 32])
+def test_the_log_of_a_mistake_has_no_secret_of_the_path(secret: str, caplog: Any) -> None:
+    async def scene() -> Any:
+        async with complete_hub(wrapped=Broken) as client:
+            return await client.get(f"/trace/{secret}/picture")
+
+    with caplog.at_level(logging.ERROR, "telex.http"):
+        is_problem(play(scene), 500, "internal-error")
+    [told] = [record for record in caplog.records if record.name == "telex.http"]
+    assert "/picture" in told.getMessage()
+    assert secret not in told.getMessage()
+
+
 class Away(Broken):
     async def roster(self) -> Any:
         raise StoreUnavailable("cannot open /home/somebody/team/telex.db: check that its folder is there.")
@@ -221,6 +235,15 @@ def test_a_check_with_very_many_fields_is_refused() -> None:
         async with opened() as door:
             query = "&".join(f"a{number}=1" for number in range(5_000))
             return await door.client.post(f"/check?{query}", content=b"{}")
+
+    assert "64 fields" in is_problem(play(scene), 400, "arguments-wrong")["detail"]
+
+
+@proves("hostile_hub/many-fields")
+def test_events_for_a_viewer_of_one_conversation_with_very_many_fields_are_refused() -> None:
+    async def scene() -> Any:
+        async with opened(caller=Caller(None, None, False, "t-1", viewer=True, conversation="c-1")) as door:
+            return await door.client.get("/events?" + "&".join(f"a{number}=1" for number in range(5_000)))
 
     assert "64 fields" in is_problem(play(scene), 400, "arguments-wrong")["detail"]
 

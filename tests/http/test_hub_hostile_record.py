@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +15,30 @@ from telex.model.message import Event, NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query, events_with_messages
 from telex.protocol import plain
+from telex.stores.sqlite.connection import SqliteConnection
 from telex.surfaces import size_limits
-from telex.surfaces.http import page_stats, stream
+from telex.surfaces.http import page, page_stats, stream
+from telex.surfaces.http.app import Hub
 from telex.surfaces.http.asgi import HttpResponse, Receive, Scope, Send, reply
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.stream import EventBacklog
 from telex.surfaces.http.tokens import AT_HOME
-from tests.http.http_kit import QUIET, Asking, Door, events_in, hub_test, let_in_as, opened, play, played, soon
+from telex.surfaces.page import past
+from tests.http.http_kit import (
+    QUIET,
+    Asking,
+    Door,
+    alive,
+    client_of,
+    events_in,
+    hub_test,
+    let_in_as,
+    opened,
+    play,
+    played,
+    soon,
+)
 from tests.proofs import proves
 
 
@@ -150,7 +167,7 @@ def test_a_record_of_large_messages_is_read_a_few_at_a_time(
 @pytest.mark.parametrize(
     "path, asked, few",
     [
-        ("/inbox/lead", {}, 4),  # looked at one by one, for what its reader is given in their place
+        ("/inbox/lead", {}, 3),  # looked at one by one, for what its reader is given in their place
         ("/search", {"text": "red"}, size_limits.FIRST),
         ("/dead", {}, size_limits.FIRST),
     ],
@@ -175,6 +192,45 @@ def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
     assert play(scene) == [40, few]
 
 
+@proves("hostile_hub/look-bytes")
+@pytest.mark.parametrize("path, asked", [("/inbox/lead", {}), ("/search", {"text": "r"})])
+@hub_test()
+async def test_a_list_of_tiny_messages_ends_early_too(
+    door: Door, path: str, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(size_limits, "LOOK_BYTES", 100_000)
+    for number in range(400):
+        await door.bus.send(b"r", sender="dev", to="lead", id=f"n-{number}")
+    answer = await door.client.get(path, params={"limit": "100000"} | asked)
+    assert 0 < len(answer.json()["answer"]) < 400
+    assert len(answer.content) < 200_000
+
+
+@proves("hostile_hub/long-search/matches")
+def test_a_search_reads_as_many_matches_as_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, rows = list[int](), SqliteConnection.rows
+
+    def counted(self: SqliteConnection, *given: Any) -> list[Any]:
+        found = rows(self, *given)
+        counts.append(len(found))
+        return found
+
+    async def scene() -> list[str]:
+        async with opened(str(tmp_path / "telex.db")) as door:
+            for number in range(600):  # more than are looked through without the index
+                await door.bus.send(b"Red.", sender="dev", to="lead", id=f"n-{number}", correlation="c-1")
+            await door.client.get("/search?text=red&limit=1")  # brings the index up to date
+            monkeypatch.setattr(SqliteConnection, "rows", counted)
+            found = (await door.client.get("/search?text=red&limit=3")).json()["answer"]
+            monkeypatch.undo()
+            everything = (await door.client.get("/search?text=red&limit=1000")).json()["answer"]
+            assert len(everything) == 600
+            return [message["id"] for message in found]
+
+    assert play(scene) == ["n-599", "n-598", "n-597"]
+    assert max(counts) < 520, "the newest messages are not in the index yet"
+
+
 @proves("hostile_hub/bodies")
 @played
 async def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
@@ -196,3 +252,36 @@ async def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
     again = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
     await soon(asyncio.gather(*(one.task for one in again)))
     assert [one.status for one in (*first, *again)] == [200] * 4
+
+
+@proves("hostile_hub/long-history")
+@pytest.mark.parametrize("path", ["/trace/long", "/trace/long/picture", "/messages/many"])
+@hub_test()
+async def test_a_hub_that_reads_a_long_history_answers_others_meanwhile(door: Door, path: str) -> None:
+    for number in range(300):  # a refused message does not use up its id
+        refused = b'{"type": "plan_contract", "id": "many", "number": %d}' % number
+        await door.bus.send(refused, sender="dev", to="lead", id="many", correlation="long", check=False)
+    long = asyncio.ensure_future(door.client.get(path))
+    await asyncio.sleep(0)
+    assert (await soon(door.client.get("/healthz"))).status_code == 200
+    assert not long.done()
+    assert (await soon(long)).status_code == 200
+
+
+@proves("hostile_hub/long-history")
+@played
+async def test_a_hub_that_looks_into_the_past_answers_others_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_stats, "EVENTS_BACK", 20)
+    monkeypatch.setattr(past, "STEP", 200)
+    async with telex.connect("memory:", settings=QUIET) as bus:
+        for number in range(300):
+            await bus.send(b"The build is red.", sender="dev", to="lead", id=f"n-{number}")
+        hub = let_in_as(AT_HOME, Hub(bus, QUIET, page.routes(bus, QUIET)))
+        async with alive(hub), client_of(hub) as client:
+            for _ in range(2):  # the second finds the past folded, and follows what was open
+                looking = asyncio.ensure_future(client.get("/page/feed?before=100"))
+                await asyncio.sleep(0)
+                for _ in range(3):
+                    await soon(client.get("/healthz"))
+                assert not looking.done()
+                assert len((await soon(looking)).json()["rows"]) == 40

@@ -108,6 +108,14 @@ def test_a_word_deep_in_a_long_message_is_found(team: Team) -> None:
     assert Page(team).get("/page/feed", filter="needles")["rows"] == []
 
 
+@pytest.mark.parametrize(
+    "path", ["/page/feed?filter=after:14:05", "/page/moment?text=14:05", "/page/find?words=after:14:05"]
+)
+@pytest.mark.parametrize("offset", ["86400", "-43201", "nan"])
+def test_an_offset_that_no_clock_has_is_refused(team: Team, path: str, offset: str) -> None:
+    assert Page(team).response(f"{path}&utc_offset={offset}").status_code == 400
+
+
 @proves("page_search/past/feed")
 def test_older_pages_reach_the_first_message(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_stats, "EVENTS_BACK", 30)

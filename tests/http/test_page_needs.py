@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -370,6 +371,45 @@ def test_an_answer_that_cannot_be_kept_is_refused(team: Team) -> None:
     assert (refused["status"], refused["code"], after["count"]) == (503, "store-unavailable", 1)
 
 
+@proves("page_needs/file")
+@pytest.mark.parametrize("caller", [DEV, LEAD])
+def test_the_file_of_held_answers_stays_small_whatever_agents_answer_and_undo(
+    team: Team, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_answers, "KEPT_BYTES_MAX", 200_000)
+    kept(team, contract())
+    key, large = asks(team), ["x" * 400] * 50
+
+    async def run() -> int:
+        async with hub(team, caller) as door:
+            for number in range(20):
+                reason = {"conditions": large, "text": "x" * 100_000}
+                answered = await door.answer(key, action="allow", paths=["src/mail/"], id=f"a{number}", **reason)
+                assert answered["status"] == 200
+                await door.post("undo", f"a{number}")
+            path = door.views.answers.held._path
+            assert path is not None
+            return Path(path).stat().st_size if Path(path).exists() else 0
+
+    assert asyncio.run(run()) < 500_000
+
+
+@proves("page_needs/file")
+def test_more_answers_than_a_hub_could_read_again_are_refused(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_answers, "BYTES_MAX", 2_000)
+    first, second = asks(team, "first"), asks(team, "second")
+
+    async def run() -> list[Any]:
+        async with hub(team) as door:
+            held = await door.answer(first, action="reject", reason="No.")
+            full = await door.answer(second, action="reject", reason="x" * 400, conditions=["x" * 400] * 5, id="a2")
+            await door.post("undo")
+            return [held, full]
+
+    held, full = asyncio.run(run())
+    assert (held["status"], full["status"], full["code"]) == (200, 503, "store-unavailable")
+
+
 # --- who may answer ---------------------------------------------------------------------------------------------------
 
 
@@ -420,6 +460,7 @@ def test_a_viewer_is_offered_nothing_and_may_do_nothing(team: Team) -> None:
     "wrong",
     [
         *({"keys": []}, {"keys": ["x"] * 501}, {"keys": "x"}, {"keys": [1]}, {"action": "fly"}, {"id": ""}),
+        {"action": ["allow"]},
         *({"id": "a b"}, {"paths": ["x"], "keys": ["a", "b"]}, {"reason": "x" * 2_001}, {"text": 1}, {"paths": [""]}),
     ],
 )

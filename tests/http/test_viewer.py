@@ -24,7 +24,7 @@ from telex.surfaces.http.app import Hub
 from telex.surfaces.http.hooks import hook_routes
 from telex.surfaces.http.tokens import Caller, Token, TokenFile, matching, new_viewer_token
 from telex.surfaces.http.viewer import VIEWER_ROUTES
-from tests.http.http_kit import QUIET, Asking, alive, client_of, is_problem, left, let_in_as, play
+from tests.http.http_kit import QUIET, SECONDS_MAX, Asking, alive, client_of, is_problem, left, let_in_as, play
 from tests.proofs import proves
 
 Capture = pytest.CaptureFixture[str]
@@ -193,6 +193,20 @@ def test_a_viewer_of_one_conversation_reads_that_one() -> None:
 
 
 @proves("viewer/conversation")
+def test_a_search_of_such_a_viewer_neither_finds_nor_counts_other_conversations() -> None:
+    async def scene() -> None:
+        async with hub(GUEST) as (bus, client):
+            for _ in range(60):
+                await bus.send(b"Our other sentence.", sender="qa", to="lead", correlation=OTHER)
+            for limit, ids in ((1, ["own-2"]), (2, ["own-2", "own-1"]), (50, ["own-2", "own-1"])):
+                found = (await client.get(f"/search?text=our&limit={limit}")).json()["answer"]
+                assert [message["id"] for message in found] == ids
+            is_problem(await client.get("/search?text=our&limit=0"), 400, "value-wrong")
+
+    play(scene)
+
+
+@proves("viewer/conversation")
 def test_feed_and_timeline_of_such_a_viewer_have_its_conversation_and_its_people_only() -> None:
     async def scene() -> None:
         async with hub(GUEST) as (_, client):
@@ -236,6 +250,17 @@ def test_updates_of_the_page_of_such_a_viewer_are_those_of_its_conversation() ->
                 assert SECRET not in page.text
                 assert '"agents":[]' in page.text.replace(" ", "")
                 await left(page)
+
+    play(scene)
+
+
+@proves("hub/overload")
+@pytest.mark.parametrize("method, headers", [("GET", {}), ("GET", {"accept": "*/*"}), ("HEAD", {})])
+def test_a_stream_of_the_page_that_would_not_be_counted_as_one_is_refused(method: str, headers: dict[str, str]) -> None:
+    async def scene() -> None:
+        async with hub(VIEWER) as (_, client):
+            response = await asyncio.wait_for(client.request(method, "/page/stream", headers=headers), SECONDS_MAX)
+            assert response.status_code == 400
 
     play(scene)
 

@@ -188,6 +188,13 @@ def run(*words: str, input: str = "", **environment: str) -> subprocess.Complete
     )
 
 
+@proves("cluster/key/file")
+@pytest.mark.parametrize("path", ["/etc/telex/no-such-hub.key", "./no-such/hub.key", "no-such-folder/hub.key"])
+def test_the_path_of_a_key_file_that_is_not_there_is_no_key(path: str) -> None:
+    opened = run("serve", "--store", "nats://127.0.0.1:1/demo", "--port", "0", TELEX_HUB_KEY=path)
+    assert (opened.returncode, f"cannot read {path}" in opened.stderr) == (1, True)
+
+
 @proves("cluster/only-hubs", "cluster/copy-is-no-store", "cluster/key")
 def test_only_a_hub_with_the_key_opens_a_team(start: Callable[[], HubProcess], one_server: Servers) -> None:
     address = one_server.address(new_team())

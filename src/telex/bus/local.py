@@ -181,7 +181,7 @@ class LocalBus:
         return await render.rendering(self._context, message, agent)
 
     async def why(self, id: str) -> list[MessageHistory]:
-        return await queries.why(self._context, id)
+        return await queries.why(self._context, self._notifier, id)
 
     async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
         return await queries.settled(self._context, self._notifier, id, sender, until=until, timeout=timeout)
@@ -201,7 +201,7 @@ class LocalBus:
         return [message for _, message in events if message is not None]
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
-        return await queries.trace(self._context, correlation)
+        return await queries.trace(self._context, self._notifier, correlation)
 
     async def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
         return await self.store.read(conversations, before, min(count("limit", limit), queries.CONVERSATIONS_MAX))

@@ -71,6 +71,9 @@ class Notifier:
         """`takes`: the reader leases messages, so that it is enough to wake one of them for each message."""
         return Subscription(self._context)
 
+    async def yield_to_others(self) -> None:
+        """Called between the parts of a long read: other calls have their turn. A blocking reader is alone."""
+
     def nudge(self) -> None:
         """This process has written: poll at once."""
 

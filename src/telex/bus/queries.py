@@ -53,6 +53,18 @@ async def message_history(context: BusContext, message: StoredMessage) -> Messag
     return await context.store.read(_history, message)
 
 
+async def _histories(
+    context: BusContext, notifier: Notifier, messages: Sequence[StoredMessage]
+) -> list[MessageHistory]:
+    """One after another. There may be thousands, and a local store never waits: other calls have their turn between."""
+    histories: list[MessageHistory] = []
+    for message in messages:
+        if histories:
+            await notifier.yield_to_others()
+        histories.append(await message_history(context, message))
+    return histories
+
+
 def _history(reads: Reads, message: StoredMessage) -> MessageHistory:
     deliveries, events = tuple(deliveries_of(reads, message.seq)), tuple(events_of(reads, message.seq))
     pending = reads.pending_requests(RequestQuery(id=message.id))
@@ -61,10 +73,10 @@ def _history(reads: Reads, message: StoredMessage) -> MessageHistory:
     return MessageHistory(message, state, deliveries, events, due[0] if due else None)
 
 
-async def why(context: BusContext, id_: str) -> list[MessageHistory]:
+async def why(context: BusContext, notifier: Notifier, id_: str) -> list[MessageHistory]:
     await run_maintenance(context)
     messages = await _find(context, id_)
-    roster, histories = await context.roster(fresh=True), [await message_history(context, one) for one in messages]
+    roster, histories = await context.roster(fresh=True), await _histories(context, notifier, messages)
     return [history._replace(unread=_unread(context, history, roster)) for history in histories]
 
 
@@ -93,7 +105,7 @@ async def settled(
     try:
         while True:
             await subscription.arm((), known)
-            histories = await why(context, id_)
+            histories = await why(context, notifier, id_)
             own = [
                 history
                 for history in histories
@@ -120,7 +132,7 @@ def _has_reached(history: MessageHistory, until: str) -> bool:
     return all(delivery.seq in reached or delivery.state not in OPEN for delivery in history.deliveries)
 
 
-async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:
+async def trace(context: BusContext, notifier: Notifier, correlation: str) -> list[MessageHistory]:
     """The conversation of this correlation, or of the message with this id."""
     await run_maintenance(context)
     store = context.store
@@ -131,7 +143,7 @@ async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:
         thread = await store.read(find_thread, named[0].correlation, THREAD_MAX)
     if not thread and not named:
         raise NotFound(f"no conversation and no message is called {correlation[:128]}: look for it with telex search.")
-    return [await message_history(context, message) for message in thread or named]
+    return await _histories(context, notifier, thread or named)
 
 
 async def states(context: BusContext, messages: Sequence[int]) -> list[MessageState]:

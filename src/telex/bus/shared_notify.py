@@ -205,6 +205,9 @@ class SharedNotifier(Notifier):
     def subscribe(self, *, takes: bool = False) -> Subscription:
         return SharedSubscription(self, takes=takes)
 
+    async def yield_to_others(self) -> None:
+        await asyncio.sleep(0)
+
     async def begin(self) -> None:
         """Start the polling task, before the caller reads."""
         if self._task is not None and not self._task.done():

@@ -17,6 +17,7 @@ from telex.ports.bus import Bus
 
 LEASED_BYTES = 16 * 1_048_576  # of leased messages in one response; the message that exceeds it is the last
 LOOK_BYTES = 8 * 1_048_576  # of listed messages in one response, approximately
+LISTED_BYTES = 512  # of a listed message beside its text, approximately
 FIRST, FACTOR = 16, 8  # messages that are read first, and how much the number grows
 _GONE = "its reader was gone before it came"
 _returning: set[asyncio.Task[None]] = set()  # strong references until the tasks have ended
@@ -79,7 +80,7 @@ async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], limit: int) 
     wanted = min(limit, FIRST)
     while True:
         rows = await look(wanted)
-        size = sum(len((row if hasattr(row, "raw") else row[1]).raw) for row in rows)
+        size = sum(LISTED_BYTES + len((row if hasattr(row, "raw") else row[1]).raw) for row in rows)
         more = min(limit, wanted * FACTOR, wanted * LOOK_BYTES // max(size, 1))
         if len(rows) < wanted or more <= wanted:
             return LimitedMessages(rows, len(rows) < wanted)

@@ -82,7 +82,7 @@ def secrets_from(environment: Mapping[str, str]) -> HubSecrets:
         StoreUnavailable: there is no key, or a file cannot be read.
     """
     text = environment.get(KEY, "").strip()
-    if os.sep in text and os.path.exists(text):
+    if _is_path(text):
         text = _read(text, KEY)
     keys = tuple(line.strip().encode() for line in text.splitlines() if line.strip())
     if not keys:
@@ -93,6 +93,12 @@ def secrets_from(environment: Mapping[str, str]) -> HubSecrets:
     if any(len(key) < KEY_BYTES_MIN for key in keys):
         raise StoreUnavailable(f"{KEY} is too short: a key has at least {KEY_BYTES_MIN} characters.")
     return HubSecrets(keys, environment.get(CREDS) or None)
+
+
+def _is_path(text: str) -> bool:
+    """A path is never a key, also if nothing is there: it can be guessed. Keys in base64 may have a slash, but no dot
+    or tilde."""
+    return text.startswith(os.sep) or (os.sep in text and (not {".", "~"}.isdisjoint(text) or os.path.exists(text)))
 
 
 def _read(path: str, variable: str) -> str:

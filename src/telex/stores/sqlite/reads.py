@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from telex.model.message import OPEN, STATES, Delivery, Event, State, StoredMessage
+from telex.model.message import BRINGING, OPEN, STATES, Delivery, Event, State, StoredMessage
 from telex.model.roster import TELEX, Member
 from telex.model.text import number_of
 from telex.ports.store import (
@@ -20,6 +20,7 @@ from telex.ports.store import (
     EventQuery,
     MessageQuery,
     PendingRequest,
+    Query,
     RequestQuery,
 )
 from telex.stores.sqlite.caches import INDEXED
@@ -226,20 +227,20 @@ class SqliteReads:
             self.need_index(KNOWN)
             bindings["thread"] = _listed([seq for (seq,) in self.file.rows(_THREAD, _numbered(filters.correlation))])
         if filters.text is not None:
-            bindings["text"] = _listed(self._of_text(filters.text))
+            bindings["text"] = _listed(self._of_text(filters.text, _matches_max(query)))
         for number, kind in enumerate(filters.kinds):
             bindings[f"kind{number}"] = kind
         bindings |= {"after": filters.after, "limit": NO_LIMIT if query.limit is None else query.limit}
         return [event_of(row) for row in self.file.rows(sql, bindings)]
 
-    def _of_text(self, text: str) -> list[int]:
+    def _of_text(self, text: str, matches_max: int) -> list[int]:
         self.need_index(TEXTS)
         words = dict.fromkeys(text.replace("\0", " ").split())  # to the index, the text would end at such a character
         if not words:
             return []
         match = " ".join('"' + word.replace('"', '""') + '"' for word in words)
         sql = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid DESC LIMIT ?"
-        indexed = [seq for (seq,) in self.file.rows(sql, (match, MATCHES_MAX))]
+        indexed = [seq for (seq,) in self.file.rows(sql, (match, matches_max))]
         others = self.file.rows(f"SELECT seq, raw FROM messages WHERE {UNINDEXED.format(TEXTS)}")
         if others:
             from telex.stores.query_match import contains
@@ -285,6 +286,12 @@ class SqliteReads:
     def snapshot(self, topic: str) -> tuple[int, str] | None:
         row = self.file.row("SELECT seq, words FROM snapshots WHERE topic = ?", (topic,))
         return (row[0], row[1]) if row else None
+
+
+def _matches_max(query: EventQuery) -> int:
+    """A search needs as many matches as it shows: each message has one event that stored it."""
+    search = EventQuery(Query(text=query.filters.text, kinds=BRINGING, newest_first=True), limit=query.limit)
+    return min(query.limit, MATCHES_MAX) if query.limit is not None and query == search else MATCHES_MAX
 
 
 def last_event(file: SqliteConnection) -> int:

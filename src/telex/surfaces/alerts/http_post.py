@@ -44,7 +44,8 @@ def _reason(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return "the host is unknown"
     if isinstance(error, ssl.SSLError):
-        return f"TLS: {getattr(error, 'verify_message', '') or error.reason or 'failed'}"
+        message = getattr(error, "verify_message", "").partition(",")[0]  # after it comes the host
+        return f"TLS: {message or error.reason or 'failed'}"
     number = getattr(error, "errno", None)
     return os.strerror(number).lower() if isinstance(number, int) and number > 0 else type(error).__name__
 

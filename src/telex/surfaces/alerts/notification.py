@@ -187,13 +187,13 @@ def ntfy_message(note: Notification, topic: str) -> dict[str, Any]:
     }
 
 
-_CHAT_MARKUP = re.compile(r"@|\]\(|[*_~`]")
+_CHAT_MARKUP = re.compile(r"@|\]\(|://|www\.|[*_~`]", re.IGNORECASE)
 
 
 def chat_text(text: str) -> str:
-    """Text of others in a chat: no mention, link, or formatting."""
+    """Text of others in a chat: no mention, link, or formatting. Chats make a link of an address, too."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _CHAT_MARKUP.sub(lambda match: "]\u200b(" if match[0] == "](" else f"{match[0]}\u200b", escaped)
+    return _CHAT_MARKUP.sub(lambda match: f"{match[0][0]}\u200b{match[0][1:]}", escaped)
 
 
 def slack_message(note: Notification) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class AnswerPages:
         raw = await asgi.read_body(request.scope, request.receive, BODY_BYTES_MAX)
         if isinstance(raw, HttpResponse):
             return raw
-        fields = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=8)
+        fields = parse_qs(raw.decode("utf-8", "replace"))
         [action] = fields.get("action", [""])[:1]
         if action not in link.actions:
             return page(400, "Nothing was answered", "Choose one of the two buttons.")

@@ -38,7 +38,7 @@ from telex.surfaces.http.page_needs_views import NeedsViews
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.replica import not_ready, public_health, replica_of
 from telex.surfaces.http.stream import Broadcast, in_whole_lines, stream
-from telex.surfaces.http.tokens import caller_of
+from telex.surfaces.http.tokens import caller_of, masked
 from telex.surfaces.http.verbs import ExtraRoutes, VerbHandler, VerbRoutes, verb_arguments
 from telex.surfaces.http.viewer import RequestedRoute, guarded_routes, serve_viewer
 
@@ -271,7 +271,7 @@ async def error_middleware(app: App, scope: Scope, receive: Receive, send: Send)
     except Exception:
         if sender.status and not sender.done:
             raise  # the server closes the connection, so that a client sees that the response is incomplete
-        LOG.exception("%s %r failed", scope["method"], scope["path"][:200])
+        LOG.exception("%s %r failed", scope["method"], masked(scope["path"])[:200])
         await sender.finish(INTERNAL_ERROR)
 
 

@@ -34,7 +34,7 @@ from telex.surfaces.http.page_message import (
     no_such_message,
 )
 from telex.surfaces.http.page_needs_views import NeedsViews
-from telex.surfaces.http.page_query import DAY, HOUR, json_object, number_of
+from telex.surfaces.http.page_query import DAY, HOUR, json_object, number_of, utc_offset_of
 from telex.surfaces.http.page_shared import SharedView
 from telex.surfaces.http.page_stats import RecentEvents, RefusalQuery
 from telex.surfaces.http.page_stream import OpenNeeds, PageStream
@@ -192,7 +192,7 @@ class PageViews:
         """Entries of the palette for some words: agents, conversations and messages."""
         now, words = time.time(), request.query_params.get("words", "")[:FILTER_CHARACTERS_MAX]
         history = (await self._events.caught_up()).history
-        offset = number_of(request, "utc_offset", 0.0, least=-DAY / 2, most=DAY)
+        offset = utc_offset_of(request)
         filter_ = parse_filter(words, SearchTime(now, offset))
         indexed = await self._bus.search(filter_.words, limit=INDEXED_MAX) if filter_.words else ()
         seqs = frozenset(message.seq for message in indexed)

@@ -58,7 +58,7 @@ def parsed_request(given: Facts, settings: Settings) -> AnswerRequest:
     action = given.get("action")
     if not keys:
         raise InvalidValue("keys takes the keys of the items to answer.")
-    if action not in ACTIONS:
+    if not isinstance(action, str) or action not in ACTIONS:
         raise InvalidValue(f"action takes one of {', '.join(ACTIONS)}.")
     paths = None if given.get("paths") is None else _texts(given, "paths", PATHS_MAX, PATH_CHARACTERS_MAX)
     for path in paths or ():
@@ -101,7 +101,8 @@ class Answers:
         if not caller.operator and request.action in PERSONS_ONLY:
             raise NotAMember.because(OPERATOR_ONLY)
         answer = await self._checked(request, caller, digest)
-        await self.held.hold(answer)
+        if answer.jobs:  # else nothing was answered: the file is for what has to be carried out
+            await self.held.hold(answer)
         return answer_facts(answer)
 
     async def undo(self, id_: str, caller: Caller) -> Facts:

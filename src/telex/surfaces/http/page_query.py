@@ -31,6 +31,11 @@ def moment_of(request: Request) -> float | None:
     return number_of(request, "at", 0.0) or None
 
 
+def utc_offset_of(request: Request) -> float:
+    """Seconds that the clock of the reader is ahead of UTC: less than a day, as for datetime. Raises InvalidValue."""
+    return number_of(request, "utc_offset", 0.0, least=-DAY / 2, most=DAY - 1)
+
+
 def choice_of(request: Request, name: str, values: Sequence[str]) -> str:
     """One of the values; the first if none is given. Raises InvalidValue."""
     value = request.query_params.get(name) or values[0]

@@ -77,6 +77,10 @@ class PageStream:
         return len(self._listeners)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not asgi.is_event_stream(scope):  # by this header the hub counts its streams
+            say = "Send Accept: text/event-stream."
+            await asgi.reply(send, asgi.findings_response([Finding(ARGUMENTS_WRONG, "Accept", say)]))
+            return
         last_id = asgi.header(scope, b"last-event-id").strip().decode("latin-1")
         position = _position(last_id)
         if last_id and position is None:

@@ -20,7 +20,7 @@ from telex.surfaces.http.page_agents import LIVE_SECONDS
 from telex.surfaces.http.page_message import SEQ_MAX
 from telex.surfaces.http.page_needs import NeedsQuery
 from telex.surfaces.http.page_needs_views import NeedsViews
-from telex.surfaces.http.page_query import DAY, TIME_MAX, number_of
+from telex.surfaces.http.page_query import TIME_MAX, number_of, utc_offset_of
 from telex.surfaces.http.page_shared import SharedQueries
 from telex.surfaces.http.page_stats import RecentEvents
 from telex.surfaces.http.tokens import caller_of
@@ -139,7 +139,7 @@ class HomeViews:
     async def moment(self, request: Request) -> Facts:
         """The moment that a person means by `14:05`, `2026-11-18 14:05` or `2h`. A minute is shown up to its end."""
         now, text = time.time(), request.query_params.get("text", "").strip()[:TIME_CHARACTERS_MAX]
-        offset = number_of(request, "utc_offset", 0.0, least=-DAY / 2, most=DAY)
+        offset = utc_offset_of(request)
         moment = parse_time(text, SearchTime(now, offset))
         if moment is None or not 0 <= moment <= TIME_MAX:
             return {"now": now, "at": None, "problem": f"Give a time such as {TIME_EXAMPLES}."}
@@ -236,5 +236,5 @@ def visible_to(scope: Scope, history: History) -> History:
 
 
 def _filter(request: Request, at: float) -> MessageFilter:
-    offset = number_of(request, "utc_offset", 0.0, least=-DAY / 2, most=DAY)
+    offset = utc_offset_of(request)
     return parse_filter(request.query_params.get("filter", "")[:FILTER_CHARACTERS_MAX], SearchTime(at, offset))

@@ -16,7 +16,7 @@ from telex.config import Settings
 from telex.errors import InvalidValue, NotAMember, NotFound, TelexError
 from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.message import LeasedMessage, Rendering, StoredMessage
+from telex.model.message import BRINGING, LeasedMessage, Rendering, StoredMessage
 from telex.model.named_tuple import NamedTuple
 from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
@@ -74,6 +74,9 @@ class VerbHandler:
             return values
         if verb.body == "message":
             values = {**values, "raw": raw}
+        conversation = caller_of(scope).conversation
+        if verb.name == "search" and conversation is not None:
+            return _result_response(verb.name, await self._search_in(conversation, values))
         if verb.name not in WAITING:
             result = await self._call(verb.name, values)
             if verb.name in WITH_RENDERING:
@@ -123,6 +126,11 @@ class VerbHandler:
                     break
         return page
 
+    async def _search_in(self, conversation: str, values: dict[str, Any]) -> list[StoredMessage]:
+        """For a viewer of one conversation: messages of others do not use up the limit, which would count them."""
+        found = await self._events({**values, "correlation": conversation, "kinds": BRINGING, "newest_first": True})
+        return [message for _, message in found if message is not None]
+
     async def _receive(self, values: dict[str, Any]) -> list[LeasedMessage]:
         return await size_limits.take(self._bus, limits=self._limits, **values)
 
@@ -137,7 +145,7 @@ class VerbHandler:
         for delivery, message in await self._list("inbox", values):
             rendering = await self._rendering_for(message, values["agent"])
             rows.append((delivery, message, rendering))
-            size += len(message.raw) + (rendering.size if rendering is not None else 0)
+            size += size_limits.LISTED_BYTES + len(message.raw) + (rendering.size if rendering is not None else 0)
             if size >= size_limits.LOOK_BYTES:
                 break
         return rows

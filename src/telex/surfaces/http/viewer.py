@@ -58,13 +58,8 @@ BY_VIEW = ViewerRule(by_view=True)
 # --- answers of one conversation --------------------------------------------------------------------------------------
 
 
-def _of(rows: Any, conversation: str, name: str = "conversation") -> list[Any]:
-    return [row for row in rows if isinstance(row, dict) and row.get(name) == conversation]
-
-
-def _messages(answer: Any, conversation: str) -> Any:
-    """Messages, as a search gives them."""
-    return {"answer": _of(answer["answer"], conversation, "correlation")}
+def _of(rows: Any, conversation: str) -> list[Any]:
+    return [row for row in rows if isinstance(row, dict) and row.get("conversation") == conversation]
 
 
 def _histories(answer: Any, conversation: str) -> Any:
@@ -107,7 +102,7 @@ VIEWER_ROUTES: Mapping[str, ViewerRule] = {
     "/messages/{id}/settled": TEAM,
     "/messages/{id}/rendering": TEAM,
     "/events": ViewerRule(in_query="correlation"),
-    "/search": ViewerRule(narrow=_messages),
+    "/search": BY_VIEW,
     "/trace/{correlation}": ViewerRule(in_path="correlation"),
     "/trace/{correlation:path}/picture": ViewerRule(in_path="correlation"),
     "/conversations": TEAM,
@@ -184,7 +179,7 @@ async def serve_viewer(route: RequestedRoute, app: App, scope: Scope, receive: R
 
 def _with_query(scope: Scope, name: str, value: str) -> Scope:
     """The request with this parameter in place of what the viewer has given for it."""
-    pairs = parse_qsl(scope["query_string"].decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=64)
+    pairs = parse_qsl(scope["query_string"].decode("utf-8", "replace"), keep_blank_values=True)  # the verb counts them
     query = urlencode([*((key, text) for key, text in pairs if key != name), (name, value)])
     return dict(scope) | {"query_string": query.encode()}
 

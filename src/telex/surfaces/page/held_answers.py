@@ -25,6 +25,7 @@ DEADLINE_SECONDS = 2.0  # an answer is sent so long before the deadline of what 
 REMINDED_SECONDS = 300.0  # a stall is not shown for so long after a reminder
 KEPT_SECONDS = 3_600.0  # outcomes, so that a repeated request gets the first response
 KEPT_MAX = 500
+KEPT_BYTES_MAX = 4 * 1_048_576  # of them, in the file
 BYTES_MAX = 16 * 1_048_576
 USUAL_STORE, USUAL_NAME = "telex.db", "answers.json"
 LOG = logging.getLogger("telex.http")
@@ -129,10 +130,13 @@ class HeldAnswers:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     async def hold(self, answer: HeldAnswer) -> None:
-        """Hold an answer back. Raises StoreUnavailable if the file cannot be written: then there is no answer."""
+        """Hold an answer back. Raises StoreUnavailable if the file cannot be written, or would become too large to be
+        read again: then there is no answer."""
         self._forget(time.time())
         self._answers[answer.id] = answer
         try:
+            if len(msgspec.json.encode([*self._answers.values()])) > BYTES_MAX:
+                raise StoreUnavailable("too many answers are held back: send or undo some. Nothing was answered.")
             await self._write()
         except StoreUnavailable:
             del self._answers[answer.id]
@@ -206,9 +210,11 @@ class HeldAnswers:
 
     def _forget(self, now: float) -> None:
         over = [answer for answer in self._answers.values() if answer.state in ("sent", "undone")]
-        old = [answer.id for answer in over if answer.at < now - KEPT_SECONDS]
-        for id_ in (*old, *(answer.id for answer in over[: max(0, len(over) - KEPT_MAX)])):
-            self._answers.pop(id_, None)
+        size = 0
+        for number, answer in enumerate(reversed(over), 1):
+            size += len(msgspec.json.encode(answer))
+            if number > KEPT_MAX or size > KEPT_BYTES_MAX or answer.at < now - KEPT_SECONDS:
+                del self._answers[answer.id]
 
     def _read(self) -> Sequence[HeldAnswer]:
         if self._path is None:

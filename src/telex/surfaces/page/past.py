@@ -34,6 +34,7 @@ class PastHistory:
         end = self.history.position
         still_open = [message for message in self.history.messages.values() if is_open(message)]
         for message in still_open[-OPEN_MAX:]:
+            await asyncio.sleep(0)  # other requests run: a local store never waits
             for event in await _events_of(bus, message):
                 if event.seq > self._followed.get(message.seq, end):
                     self.history.fold(event, None)
