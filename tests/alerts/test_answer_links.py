@@ -289,6 +289,21 @@ def test_the_page_has_no_scripts_and_only_its_own_form_may_answer() -> None:
     at_desk(scene)
 
 
+@proves("alerts/link/page")
+def test_the_page_hides_nothing_that_a_request_says() -> None:
+    async def scene(desk: Desk) -> None:
+        tree = approval_request("gate_override", id="ask-1", subject="Write docs/\u202egpj.exe")
+        tree["payload"]["options"] = ["docs/secret.txt"]
+        await desk.bus.send(tree, sender="dev", to="lead")
+        link = await desk.notified()
+        text = (await desk.get(link)).body.decode()
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "docs/\\u202egpj.exe" in text
+        assert "also where the contract forbids it" in text
+
+    at_desk(scene)
+
+
 @proves("alerts/link/once")
 def test_a_link_takes_no_other_action_and_a_refused_answer_leaves_it_open() -> None:
     async def scene(desk: Desk) -> None:

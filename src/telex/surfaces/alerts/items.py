@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from telex.model.contracts import GATE_OVERRIDE
 from telex.model.named_tuple import NamedTuple
 from telex.model.roster import HUMAN
 from telex.surfaces.alerts.notification import Item
@@ -33,6 +34,7 @@ class OpenApproval(NamedTuple):
     by: str
     paths: tuple[str, ...]  # that an approval allows
     evidence: str
+    overrides: bool  # an approval allows paths that the contract forbids
 
 
 class AlertItems:
@@ -81,4 +83,7 @@ async def open_approval(needs: NeedsReader, key: str) -> OpenApproval | None:
     facts = await needs.facts_of(need, AT_HOME)
     evidence = str(facts.get("evidence") or "")
     paths = tuple(facts["paths"]) if facts["widens"] else ()
-    return OpenApproval(need.id, need.revision, need.title, need.by, paths=paths, evidence=evidence)
+    overrides = facts["request"] == GATE_OVERRIDE
+    return OpenApproval(
+        need.id, need.revision, need.title, need.by, paths=paths, evidence=evidence, overrides=overrides
+    )

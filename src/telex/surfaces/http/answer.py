@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute
 from telex.errors import NotFound, TelexError
 from telex.model.finding import Finding
 from telex.model.roster import HUMAN
+from telex.model.text import shown_block
 from telex.ports.bus import Bus
 from telex.surfaces.alerts.items import NeedsReader, OpenApproval, open_approval
 from telex.surfaces.alerts.links import ACTIONS, PATH, hash_of, is_token
@@ -137,7 +138,12 @@ class AnswerPages:
 
 
 def page(status: int, heading: str, *paragraphs: str) -> HttpResponse:
-    return _html(status, heading, "".join(f'<p dir="auto">{escape(text)}</p>' for text in paragraphs if text))
+    return _html(status, heading, "".join(f'<p dir="auto">{_text(text)}</p>' for text in paragraphs if text))
+
+
+def _text(text: str) -> str:
+    """Text of others: characters that are invisible or change the direction of a line are shown as codes."""
+    return escape(shown_block(text))
 
 
 def _refused(findings: "list[Finding] | tuple[Finding, ...]") -> HttpResponse:
@@ -147,11 +153,12 @@ def _refused(findings: "list[Finding] | tuple[Finding, ...]") -> HttpResponse:
 
 def _form(facts: OpenApproval, link: Link) -> HttpResponse:
     rows = [("Asked by", facts.by), ("Request", facts.title), ("Evidence", facts.evidence)]
-    listed = "".join(f"<dt>{name}</dt><dd dir=auto>{escape(value)}</dd>" for name, value in rows if value)
+    listed = "".join(f"<dt>{name}</dt><dd dir=auto>{_text(value)}</dd>" for name, value in rows if value)
     if facts.paths:
         more = len(facts.paths) - PATHS_MAX
-        paths = "<br>".join(f"<code dir=ltr>{escape(path)}</code>" for path in facts.paths[:PATHS_MAX])
-        listed += f"<dt>Approving allows</dt><dd>{paths}{f'<br>and {more} more' if more > 0 else ''}</dd>"
+        paths = "<br>".join(f"<code dir=ltr>{_text(path)}</code>" for path in facts.paths[:PATHS_MAX])
+        allows = "Approving allows, also where the contract forbids it" if facts.overrides else "Approving allows"
+        listed += f"<dt>{allows}</dt><dd>{paths}{f'<br>and {more} more' if more > 0 else ''}</dd>"
     buttons = "".join(
         f'<button name="action" value="{action}">{action.capitalize()}</button>'
         for action in ACTIONS
