@@ -577,26 +577,36 @@ def waits_in_a_circle(team: Team) -> None:
         kept(team, typed(APPROVAL_REQUEST, id=f"ask-{sender}", role=sender, **WIDER), to=to, sender=sender)
 
 
+async def remind(team: Team, caller: Caller) -> tuple[Any, list[Any]]:
+    """The stall, and what is shown of it after a reminder by this caller."""
+    async with hub(team, caller) as door:
+        [item] = await door.items(kind="stall")
+        await door.sent(item["key"], action="nudge", text=item["nudge"]["text"])
+        return item, await door.items(kind="stall")
+
+
 @proves("page_needs/stall")
 def test_a_circle_of_waits_is_one_item_with_a_reminder_that_can_be_sent(team: Team) -> None:
     waits_in_a_circle(team)
     early = Page(team).get("/page/needs", kind="stall")
     team.clock.leap(61.0)
     team.note("x", sender="qa", to="lead")
-
-    async def run() -> Any:
-        async with hub(team) as door:
-            [item] = await door.items(kind="stall")
-            await door.sent(item["key"], action="nudge", text=item["nudge"]["text"])
-            return item, await door.items(kind="stall")
-
-    item, after = asyncio.run(run())
+    item, after = asyncio.run(remind(team, AT_HOME))
     assert early["items"] == after == []  # it may be settled in a moment; and once was reminded of it
     assert item["title"] == "dev and lead wait for each other"
     assert {(edge["who"], edge["whom"]) for edge in item["circle"]} == {("dev", "lead"), ("lead", "dev")}
     assert item["remedy"]["command"].startswith("telex approve")
     to = item["nudge"]["to"]
     assert "waits for you" in [message.raw.decode() for _, message in team.bus.inbox(to)][-1]
+
+
+@proves("page_needs/stall")
+def test_a_reminder_of_an_agent_does_not_hide_a_stall(team: Team) -> None:
+    waits_in_a_circle(team)
+    team.clock.leap(61.0)
+    team.note("x", sender="qa", to="lead")
+    item, after = asyncio.run(remind(team, DEV))
+    assert [each["key"] for each in after] == [item["key"]]
 
 
 @proves("page_needs/stall")

@@ -120,10 +120,14 @@ class HeldAnswers:
 
     def answered_keys(self) -> frozenset[str]:
         """Keys of the items and dead letters that have an answer which is not carried out yet, and of stalls with a
-        recent reminder."""
+        recent reminder by a person: that of an agent hides nothing."""
         since = time.time() - REMINDED_SECONDS
-        reminders = [one for one in self._answers.values() if one.action == "nudge" and one.undo_until > since]
-        answers = [*self.open(), *(answer for answer in reminders if answer.state == "sent")]
+        answers = [answer for answer in self.open() if answer.action != "nudge" or answer.operator]
+        answers += [
+            answer
+            for answer in self._answers.values()
+            if answer.action == "nudge" and answer.operator and answer.state == "sent" and answer.undo_until > since
+        ]
         jobs = [job for answer in answers for job in answer.jobs]
         return frozenset([*(job.key for job in jobs), *(letter for job in jobs for letter in job.letters)])
 
