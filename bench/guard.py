@@ -76,8 +76,8 @@ def _measured() -> list[Line]:
             micro(statistics.median(waited["staged"])),
             f"{allowed} (elapsed)",
             staged,
-            "at most 1 ×",
-            staged <= 1,
+            UNPROMISED,
+            True,
         ),
         Line(
             f"{what} (CPU time)",

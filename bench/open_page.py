@@ -245,7 +245,8 @@ async def _watch(port: int, ready: asyncio.Event) -> None:
             group.create_task(_again(client, news, TIMELINE_SECONDS, "/page/timeline"))
             group.create_task(_again(client, later, OVERVIEW_SECONDS, "/page/overview"))
             group.create_task(_again(client, needs, NEEDS_SECONDS, "/page/needs"))
-            async with client.stream("GET", "/page/stream") as updates:
+            async with client.stream("GET", "/page/stream", headers={"Accept": "text/event-stream"}) as updates:
+                updates.raise_for_status()
                 async for line in updates.aiter_lines():
                     if line.startswith("data:"):
                         ready.set()
