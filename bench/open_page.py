@@ -219,7 +219,7 @@ def viewers(port: int) -> Iterator[None]:
         yield
         assert process.is_alive(), "the pages have failed"
     finally:
-        process.terminate()
+        process.kill()  # huey's consumer, in another room of this run, has taken SIGTERM
         process.join()
 
 
