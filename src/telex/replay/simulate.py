@@ -155,7 +155,7 @@ class SimulatedResult(NamedTuple):
 
 
 class ReplayTransaction(MemoryTransaction):
-    """The transaction of a replay, which stores of a message what later decisions read: its ids and its digest."""
+    """Transaction of a replay: stores the ids and the digest of a message, which is all that later decisions read."""
 
     def append(self, message: NewMessage) -> int:
         tables = self._tables

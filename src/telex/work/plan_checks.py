@@ -121,10 +121,11 @@ def sharing(
 ) -> list[tuple[str, PlanSummary, int]]:
     """Open contracts of other agents that allow a path which this one allows, each with the place of that pattern here.
     `plans`: left out."""
-    to, agents, found = own.to, _agents(own.to, roster), []
-    others = [item for item in contracts.open.items() if item[1].to != to]
-    for plan, summary in others:
-        place = _shared_pattern(own.allowed, summary.allowed) if plan not in plans else None
+    agents, found = _agents(own.to, roster), []
+    for plan, summary in contracts.open.items():
+        if summary.to == own.to or plan in plans:
+            continue
+        place = _shared_pattern(own.allowed, summary.allowed)
         if place is not None and agents.isdisjoint(_agents(summary.to, roster)):
             found.append((plan, summary, place))
     return found

@@ -53,7 +53,7 @@ from telex.validation.authorization import normalised
 DIGITS_MAX = 19  # of a sequence number
 LEVELS_MAX = 16  # of a message to write: indentation makes deep ones large
 TOKEN_DAYS = 30
-LATEST_MAX = 1_000  # messages that are counted for the dialect of a new one
+RECENT_MAX = 1_000  # messages whose dialects are counted
 
 View = Callable[[Request], Awaitable[Any]]
 
@@ -236,11 +236,11 @@ class PageViews:
         return name
 
     async def dialects(self) -> list[dict[str, Any]]:
-        """The dialects of a typed message; the one of most of the latest messages comes first."""
+        """Dialects of a typed message, those of the most recent messages first."""
         if self._dialects is None:
             self._dialects = dialects_facts(self._policy.dialects)
         messages = (await self._events.caught_up()).history.messages.values()
-        used = Counter(message.dialect for message in islice(reversed(messages), LATEST_MAX))
+        used = Counter(message.dialect for message in islice(reversed(messages), RECENT_MAX))
         return sorted(self._dialects, key=lambda dialect: -used[dialect["name"]])
 
     async def contracts(self, request: Request) -> dict[str, Any]:

@@ -83,6 +83,14 @@ def answers_path(store: str) -> str:
     return os.path.join(folder, USUAL_NAME if name == USUAL_STORE else f"{name}-{USUAL_NAME}")
 
 
+def _hides(answer: HeldAnswer, since: float) -> bool:
+    """Whether the items of this answer are not shown: until it is carried out, or since a person's reminder."""
+    is_open = answer.state in ("held", "sending")
+    if answer.action != "nudge":
+        return is_open
+    return answer.operator and (is_open or (answer.state == "sent" and answer.undo_until > since))
+
+
 class HeldAnswers:
     def __init__(self, path: str | None, execute: Executor) -> None:
         """Without a path they are in memory only."""
@@ -122,13 +130,7 @@ class HeldAnswers:
         """Keys of the items and dead letters that have an answer which is not carried out yet, and of stalls with a
         recent reminder by a person: that of an agent hides nothing."""
         since = time.time() - REMINDED_SECONDS
-        answers = [answer for answer in self.open() if answer.action != "nudge" or answer.operator]
-        answers += [
-            answer
-            for answer in self._answers.values()
-            if answer.action == "nudge" and answer.operator and answer.state == "sent" and answer.undo_until > since
-        ]
-        jobs = [job for answer in answers for job in answer.jobs]
+        jobs = [job for answer in self._answers.values() if _hides(answer, since) for job in answer.jobs]
         return frozenset([*(job.key for job in jobs), *(letter for job in jobs for letter in job.letters)])
 
     # --- changes -----------------------------------------------------------------------------------------------------
